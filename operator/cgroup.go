@@ -13,8 +13,8 @@ type memoryGroup struct {
 	top, folder, file string
 }
 
-// folders returns the folder of the group and the folders of the groups around it. For example, the group a/b/c below the top a has
-// the folders a/b/c, a/b and a.
+// folders returns the folder of the group and the folders of the groups around it. For example, the group a/b/c below
+// the top a has the folders a/b/c, a/b and a.
 func (g memoryGroup) folders() []string {
 	folders := []string{g.folder}
 	for at := g.folder; at != g.top; {
@@ -59,8 +59,8 @@ func memoryGroups(memberships, mounts string) []memoryGroup {
 	return groups
 }
 
-// pathInMount returns the path from the root of a mount to a group. For example, the path from /docker to /docker/x is /x. In a
-// container the group can be the root itself, or can be outside of the mount. The path is empty then.
+// pathInMount returns the path from the root of a mount to a group. For example, the path from /docker to /docker/x is
+// /x. In a container the group can be the root itself, or can be outside of the mount. The path is empty then.
 func pathInMount(root, member string) string {
 	if strings.Contains(member+"/", "/../") {
 		return ""

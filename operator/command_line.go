@@ -77,7 +77,8 @@ func (l *commandLine) parse(args []string) error {
 		return nil
 	}
 	if !slices.Contains(strings.Fields(everyCommand), l.command) {
-		return fmt.Errorf("unknown command %q: there are run, crd, permissions, manifests, uninstall, migrate and version", l.command)
+		return fmt.Errorf("unknown command %q: there are run, crd, permissions, manifests, uninstall, migrate and version",
+			l.command)
 	}
 	switch err := l.parseFlags(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -99,7 +100,8 @@ func (l *commandLine) parseFlags(args []string) error {
 		return err
 	}
 	rest := flags.Args()
-	if slices.Contains(strings.Fields(ownFlagCommands), l.command) && len(rest) > 0 && len(rest) < len(args) && args[len(args)-len(rest)-1] == "--" {
+	if slices.Contains(strings.Fields(ownFlagCommands), l.command) && len(rest) > 0 && len(rest) < len(args) &&
+		args[len(args)-len(rest)-1] == "--" {
 		if err := shared.Parse(rest); err != nil {
 			return err
 		}
@@ -111,8 +113,8 @@ func (l *commandLine) parseFlags(args []string) error {
 	return nil
 }
 
-// flagSets returns two sets of flags. shared has the flags of run and those of the program. flags has the flags of the command
-// and those of shared. If the command and shared have a flag of the same name, flags has that of the command.
+// flagSets returns two sets of flags. shared has the flags of run and those of the program. flags has the flags of the
+// command and those of shared. If the command and shared have a flag of the same name, flags has that of the command.
 func (l *commandLine) flagSets() (flags, shared *flag.FlagSet) {
 	flags, shared = newFlagSet(l.program), newFlagSet(l.program)
 	for _, s := range l.builtInFlags(l.program) {
@@ -172,5 +174,7 @@ func (v recordedValue) IsBoolFlag() bool {
 
 // featureProgram returns what features know of the program.
 func (l *commandLine) featureProgram() *feature.Program {
-	return &feature.Program{Name: l.program, Command: l.command, Pages: feature.Pages{Address: l.listen.address, Flag: "--listen"}}
+	return &feature.Program{
+		Name: l.program, Command: l.command, Pages: feature.Pages{Address: l.listen.address, Flag: "--listen"},
+	}
 }

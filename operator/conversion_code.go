@@ -15,10 +15,11 @@ import (
 // conversionCodePart is a part that brings the [conversionCode]: each [converterPart].
 type conversionCodePart interface{ conversionCode() conversionCode }
 
-// conversionCode acts for all conversions of a program. A program without a converter has no code for them: see part_code.go.
+// conversionCode acts for all conversions of a program. A program without a converter has no code for them: see
+// part_code.go.
 type conversionCode interface {
-	// makeConversions returns the conversions of the kinds among defines that steps are for. steps are all converters of the
-	// program.
+	// makeConversions returns the conversions of the kinds among defines that steps are for. steps are all converters of
+	// the program.
 	makeConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error)
 	migrate(ctx context.Context, m migrator, o options, needs kube.Needs) error
 }
@@ -42,7 +43,9 @@ func (linkedConversionCode) conversionCode() conversionCode { return &programCon
 type programConversionCode struct{}
 
 // makeConversions returns the conversions of the kinds among defines that steps are for.
-func (*programConversionCode) makeConversions(defines []kube.Type, steps []*conversion.Step) (conversionService, error) {
+func (*programConversionCode) makeConversions(
+	defines []kube.Type, steps []*conversion.Step,
+) (conversionService, error) {
 	byKind := make(map[string][]*conversion.Step) // by the text of the kind: a further type to sort makes programs larger
 	for _, s := range steps {
 		gk := s.First.Resource.GroupKind().String()

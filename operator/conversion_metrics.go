@@ -15,12 +15,13 @@ type conversionMetrics struct {
 	durations *metrics.Histogram
 }
 
-// newConversionMetrics returns metrics of the conversions of kinds, which it registers. Each count begins at 0: the function
-// increase of Prometheus does not see the first value of a series.
+// newConversionMetrics returns metrics of the conversions of kinds, which it registers. Each count begins at 0: the
+// function increase of Prometheus does not see the first value of a series.
 func newConversionMetrics(r *metrics.Registry, kinds []*conversion.Kind) *conversionMetrics {
 	m := &conversionMetrics{
-		objects: r.Counter("yare_conversion_objects_total", "Objects that were converted between versions.", "definition", "from", "to", "result"),
-		calls:   r.Counter("yare_conversion_calls_total", "Calls of API servers that convert objects.", "definition", "result"),
+		objects: r.Counter("yare_conversion_objects_total", "Objects that were converted between versions.",
+			"definition", "from", "to", "result"),
+		calls: r.Counter("yare_conversion_calls_total", "Calls of API servers that convert objects.", "definition", "result"),
 		durations: r.Histogram("yare_conversion_call_duration_seconds", "How long the calls that convert objects took.",
 			[]float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}, "definition"),
 	}

@@ -29,8 +29,8 @@ func convertedKinds(parts []Part) map[schema.GroupKind]bool {
 	return kinds
 }
 
-// conversionsOf returns the conversions of parts. It reports false if there are none. The error names everything that is wrong
-// with the converters. Parts that are not valid are left out, because needsOf reports them.
+// conversionsOf returns the conversions of parts. It reports false if there are none. The error names everything that
+// is wrong with the converters. Parts that are not valid are left out, because needsOf reports them.
 func conversionsOf(parts []Part) (c conversionService, isFound bool, err error) {
 	var valid []Part
 	var defines []kube.Type

@@ -27,20 +27,23 @@ import (
 type conversionService interface {
 	// access returns the permissions that the program needs to publish its conversions.
 	access() []kube.Access
-	// addTo adds spec.conversion to the CustomResourceDefinitions among the objects of an installation, and the policies of
-	// incomplete objects. The last object is the Deployment.
+	// addTo adds spec.conversion to the CustomResourceDefinitions among the objects of an installation, and the policies
+	// of incomplete objects. The last object is the Deployment.
 	addTo(objects []manifests.Object, service, namespace string) []manifests.Object
-	// checkApply returns an error if the apply of the definitions would make calls fail. firstStep is the command that installs
-	// the program without definitions.
-	checkApply(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition, service, namespace, firstStep string) error
-	// checkIncomplete returns an error with the objects that would be incomplete in a version which the definitions begin to
-	// serve or to store.
+	// checkApply returns an error if the apply of the definitions would make calls fail. firstStep is the command that
+	// installs the program without definitions.
+	checkApply(
+		ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition,
+		service, namespace, firstStep string,
+	) error
+	// checkIncomplete returns an error with the objects that would be incomplete in a version which the definitions begin
+	// to serve or to store.
 	checkIncomplete(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error
-	// makeHandler makes a handler of the conversions, which passes all other calls on to next. It registers the metrics of the
-	// conversions. It is called once.
+	// makeHandler makes a handler of the conversions, which passes all other calls on to next. It registers the metrics of
+	// the conversions. It is called once.
 	makeHandler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error)
-	// makePublisher makes what publishes the conversions, and registers the metrics of the publication. It is called once, after
-	// makeHandler.
+	// makePublisher makes what publishes the conversions, and registers the metrics of the publication. It is called once,
+	// after makeHandler.
 	makePublisher(s conversionSettings) (conversionPublisher, error)
 	// publishInTest serves the conversions in the process of a test until the cluster ends, and publishes them. It returns
 	// when API servers convert by them.
@@ -96,7 +99,8 @@ func (c *programConversions) paths() map[string]string {
 	return paths
 }
 
-// singleVersionDefinitions returns the names of the CustomResourceDefinitions of which the program serves one version alone.
+// singleVersionDefinitions returns the names of the CustomResourceDefinitions of which the program serves one version
+// alone.
 func (c *programConversions) singleVersionDefinitions() map[string]bool {
 	names := make(map[string]bool)
 	for _, k := range c.kinds {
@@ -117,12 +121,14 @@ func (c *programConversions) singleVersionDefinitions() map[string]bool {
 func (c *programConversions) access() []kube.Access {
 	all := crdpublishing.Access(slices.Sorted(maps.Keys(c.paths())))
 	for _, k := range c.kinds { // countObjects follows the objects. RBAC knows no versions
-		all = append(all, kube.Access{Resource: storageVersion(k).Resource, Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch}})
+		all = append(all,
+			kube.Access{Resource: storageVersion(k).Resource, Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch}})
 	}
 	return all
 }
 
-// addTo adds spec.conversion without a bundle: the program adds the bundle, and no later apply of the objects removes it.
+// addTo adds spec.conversion without a bundle: the program adds the bundle, and no later apply of the objects removes
+// it.
 func (c *programConversions) addTo(objects []manifests.Object, service, namespace string) []manifests.Object {
 	paths := c.paths()
 	for _, o := range objects {
@@ -148,7 +154,8 @@ func (c *programConversions) addTo(objects []manifests.Object, service, namespac
 	for _, k := range c.kinds {
 		for _, v := range k.Versions() {
 			if v.HasScale && v.Served {
-				policies = append(policies, incompleteScalePolicy(name+"-scale."+v.Resource.Version+"."+v.Resource.String(), v.Resource)...)
+				policies = append(policies,
+					incompleteScalePolicy(name+"-scale."+v.Resource.Version+"."+v.Resource.String(), v.Resource)...)
 			}
 		}
 	}
@@ -157,7 +164,10 @@ func (c *programConversions) addTo(objects []manifests.Object, service, namespac
 }
 
 // checkApply returns an error if the apply of definitions would make calls fail that need a conversion.
-func (c *programConversions) checkApply(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition, service, namespace, firstStep string) error {
+func (c *programConversions) checkApply(
+	ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition,
+	service, namespace, firstStep string,
+) error {
 	target := configuration.Target{ServiceName: service, ServiceNamespace: namespace}
 	paths := c.paths()
 	var errs []error
@@ -170,9 +180,12 @@ func (c *programConversions) checkApply(ctx context.Context, client *kube.Client
 }
 
 // makeHandler makes the handler of the conversions with its metrics. It is called once.
-func (c *programConversions) makeHandler(next http.Handler, log *slog.Logger, registry *metrics.Registry) (http.Handler, error) {
+func (c *programConversions) makeHandler(
+	next http.Handler, log *slog.Logger, registry *metrics.Registry,
+) (http.Handler, error) {
 	var err error
-	c.handler, err = conversion.NewHandler(c.kinds, conversion.Options{Logger: log, Observer: newConversionMetrics(registry, c.kinds)})
+	c.handler, err = conversion.NewHandler(c.kinds,
+		conversion.Options{Logger: log, Observer: newConversionMetrics(registry, c.kinds)})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c.handler.HasPath(r.URL.Path) {
 			c.handler.ServeHTTP(w, r)
@@ -185,7 +198,8 @@ func (c *programConversions) makeHandler(next http.Handler, log *slog.Logger, re
 // makePublisher makes the publisher of the conversions with its metrics. It is called once.
 func (c *programConversions) makePublisher(s conversionSettings) (conversionPublisher, error) {
 	p, err := crdpublishing.New(crdpublishing.Config{
-		Paths: c.paths(), ServesOne: c.singleVersionDefinitions(), Target: s.target, BundleFor: s.bundleFor, Changed: s.changed, Log: s.log,
+		Paths: c.paths(), ServesOne: c.singleVersionDefinitions(), Target: s.target, BundleFor: s.bundleFor,
+		Changed: s.changed, Log: s.log,
 		Client: s.client.WithFieldManager(conversionManager(s.client)), UseSchemas: c.useSchemasAfter(schemaDelay),
 	})
 	if err == nil {
@@ -199,7 +213,9 @@ func (c *programConversions) makePublisher(s conversionSettings) (conversionPubl
 const schemaDelay = 10 * time.Second
 
 // useSchemasAfter returns a function that makes the conversions of a kind use the schemas of the cluster after a delay.
-func (c *programConversions) useSchemasAfter(delay time.Duration) func(definition string, schemas map[string]*crd.Schema) {
+func (c *programConversions) useSchemasAfter(
+	delay time.Duration,
+) func(definition string, schemas map[string]*crd.Schema) {
 	paths := c.paths()
 	return func(definition string, schemas map[string]*crd.Schema) {
 		c.handler.UseSchemas(paths[definition], schemas, delay)
@@ -229,7 +245,9 @@ func (c *programConversions) warnOfVersions(reconciled []wire.Resource, log *slo
 }
 
 // checkIncomplete returns what the function [checkIncomplete] returns for all kinds.
-func (c *programConversions) checkIncomplete(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error {
+func (c *programConversions) checkIncomplete(
+	ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition,
+) error {
 	return checkIncomplete(ctx, client, c.kinds, definitions)
 }
 
@@ -248,7 +266,8 @@ func (c *programConversions) giveUp(ctx context.Context, client *kube.Client, de
 	if c.paths()[definition] == "" {
 		return false, nil
 	}
-	return crdpublishing.GiveUp(ctx, client.WithFieldManager(conversionManager(client)), definition, c.singleVersionDefinitions()[definition])
+	return crdpublishing.GiveUp(ctx, client.WithFieldManager(conversionManager(client)), definition,
+		c.singleVersionDefinitions()[definition])
 }
 
 // definitionName returns the name of the CustomResourceDefinition of k.

@@ -6,13 +6,13 @@
 //
 // With --listen the program serves its health and its metrics, which docs/metrics.md lists.
 //
-// A feature is a package of its own, whose part adds flags and pages to the program. With the part of package livepage and
-// --live-page the program serves a page for a browser, which shows what each reconcile did and why.
+// A feature is a package of its own, whose part adds flags and pages to the program. With the part of package livepage
+// and --live-page the program serves a page for a browser, which shows what each reconcile did and why.
 //
 // [Validate] and [Default] are admission webhooks: the API server calls them before it stores an object.
 //
-// A [Program] has in addition flags, configuration, pages and metrics of its own. [Main] is short for the method Main of
-// a Program that has only parts, as http.ListenAndServe is short for the method of an http.Server. A process whose
+// A [Program] has in addition flags, configuration, pages and metrics of its own. [Main] is short for the method Main
+// of a Program that has only parts, as http.ListenAndServe is short for the method of an http.Server. A process whose
 // function main is not about the operator alone calls [Run], with a client of its own.
 //
 // A [Task] is a function that runs beside the controllers. A Task, and the handlers of a Program,

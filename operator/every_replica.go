@@ -10,8 +10,8 @@ import (
 // OnEveryReplica returns a part that runs part on every replica from the start on, whether the replica leads
 // or not. One example is a [Task] that serves requests. Another example is a controller that only fills its
 // own cache. All replicas write what the part writes. A part with
-// EveryReplica in its [kube.Needs] starts on every replica too, and waits for [controller.Runtime.WaitElected] before it
-// does what one replica alone may do.
+// EveryReplica in its [kube.Needs] starts on every replica too, and waits for [controller.Runtime.WaitElected] before
+// it does what one replica alone may do.
 func OnEveryReplica(part Part) Part {
 	if part == nil {
 		return nil // the program reports it

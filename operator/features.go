@@ -14,7 +14,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// features are the features that the parts of a program bring: see package feature. The zero value is for a program without any.
+// features are the features that the parts of a program bring: see package feature. The zero value is for a program
+// without any.
 type features struct {
 	program *feature.Program
 	// all and declarations have the order of the packages in the table of names. Features that the table lacks come last.
@@ -80,8 +81,8 @@ func (fs features) flag(name string) (feature.Flag, bool) {
 	return feature.Flag{}, false
 }
 
-// setFlags sets the flags that the command line gives, in their order, and checks them together. It returns the permissions that the
-// flags need. A wrong value is a usageError.
+// setFlags sets the flags that the command line gives, in their order, and checks them together. It returns the
+// permissions that the flags need. A wrong value is a usageError.
 func (fs features) setFlags(given []givenFlag) (needed []kube.Access, err error) {
 	for _, g := range given {
 		f, ok := fs.flag(g.name.Name)
@@ -161,8 +162,8 @@ func (fs features) end() {
 	}
 }
 
-// givenFlag is a flag of a feature that the command line has. The program has no parts yet when it reads the command line, because
-// the parts depend on the program's own flags.
+// givenFlag is a flag of a feature that the command line has. The program has no parts yet when it reads the command
+// line, because the parts depend on the program's own flags.
 type givenFlag struct {
 	name feature.FlagName
 	text string

@@ -20,12 +20,15 @@ const (
 	helpWidth = 72
 )
 
-// writeHelp prints how to call a program of that name. brought are the flags of its features. brought, parts and defined are nil if
-// the parts of the program cannot be made.
-func writeHelp(w io.Writer, program string, builtIn, brought []flagSpec, own []*flag.Flag, parts []Part, defined []kube.Type) {
+// writeHelp prints how to call a program of that name. brought are the flags of its features. brought, parts and
+// defined are nil if the parts of the program cannot be made.
+func writeHelp(
+	w io.Writer, program string, builtIn, brought []flagSpec, own []*flag.Flag, parts []Part, defined []kube.Type,
+) {
 	var names []string
 	for _, t := range defined { // several parts can have one type
-		if name := fmt.Sprintf("%s (%s, %s)", t.Resource.Kind, t.Resource, t.Resource.Version); !slices.Contains(names, name) {
+		name := fmt.Sprintf("%s (%s, %s)", t.Resource.Kind, t.Resource, t.Resource.Version)
+		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -40,7 +43,8 @@ func writeHelp(w io.Writer, program string, builtIn, brought []flagSpec, own []*
 		{"[run] [flags]", "run until a signal"},
 		{"crd", "print its CustomResourceDefinitions; to apply them:" + indent + command + " crd | kubectl apply -f -"},
 		{"permissions", "print the Roles and the ClusterRole that it needs with these flags of run"},
-		{"manifests", "print what installs it in a cluster with these flags of run; to apply it:" + indent + command + " manifests --image IMAGE | kubectl apply --server-side -f -"},
+		{"manifests", "print what installs it in a cluster with these flags of run; to apply it:" + indent + command +
+			" manifests --image IMAGE | kubectl apply --server-side -f -"},
 		{"uninstall", "remove it from a cluster"},
 		{"version", "print its version"},
 	} {
@@ -48,13 +52,15 @@ func writeHelp(w io.Writer, program string, builtIn, brought []flagSpec, own []*
 	}
 	hasConverter := len(convertedKinds(parts)) > 0
 	if hasConverter {
-		fmt.Fprintf(w, "  %s %-13s %s\n", program, "migrate", "store all objects in the storage version, so that a version can go. It needs get,"+indent+
-			"list and patch of the objects with their status, and of the CustomResourceDefinitions")
+		fmt.Fprintf(w, "  %s %-13s %s\n",
+			program, "migrate", "store all objects in the storage version, so that a version can go. It needs get,"+indent+
+				"list and patch of the objects with their status, and of the CustomResourceDefinitions")
 	}
 	servesCalls := hasWebhooksOrConverters(parts)
 	if servesCalls {
 		fmt.Fprintf(w, "  %s %s\n%sreplace the CA of its webhooks at once, as after the theft of a key, in the\n%s"+
-			"installation that --namespace and --name-prefix name. Calls may fail for seconds\n", program, revokeCommand, indent[1:], indent[1:])
+			"installation that --namespace and --name-prefix name. Calls may fail for seconds\n", program,
+			revokeCommand, indent[1:], indent[1:])
 	}
 	commands := ""
 	for _, s := range withBrought(builtIn, brought) {
@@ -135,7 +141,8 @@ func executableName() string { return strings.TrimSuffix(filepath.Base(os.Args[0
 // ownCommand returns how to call this program: its name, or go run and its package. Nobody finds the
 // executables of go run.
 func ownCommand(name string) string {
-	if info, ok := debug.ReadBuildInfo(); ok && strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") && info.Path != "" && info.Path != "command-line-arguments" {
+	if info, ok := debug.ReadBuildInfo(); ok && strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") &&
+		info.Path != "" && info.Path != "command-line-arguments" {
 		return "go run " + info.Path
 	}
 	return name

@@ -18,10 +18,12 @@ import (
 // maxNamedIncomplete bounds how many incomplete objects an error names.
 const maxNamedIncomplete = 20
 
-// checkIncomplete returns an error for each version of kinds that the definitions begin to serve or to store and in which objects of
-// the cluster would be incomplete. It reads the objects of the kinds with such a version, and converts them in this process.
-// The error names the objects.
-func checkIncomplete(ctx context.Context, client *kube.Client, kinds []*conversion.Kind, definitions []*crd.CustomResourceDefinition) error {
+// checkIncomplete returns an error for each version of kinds that the definitions begin to serve or to store and in
+// which objects of the cluster would be incomplete. It reads the objects of the kinds with such a version, and converts
+// them in this process. The error names the objects.
+func checkIncomplete(
+	ctx context.Context, client *kube.Client, kinds []*conversion.Kind, definitions []*crd.CustomResourceDefinition,
+) error {
 	var errs []error
 	for _, k := range kinds {
 		name := definitionName(k)
@@ -41,9 +43,11 @@ func checkIncomplete(ctx context.Context, client *kube.Client, kinds []*conversi
 }
 
 // checkIncompleteObjects returns an error for each of versions in which objects would be incomplete, if current, the
-// CustomResourceDefinition of the cluster, does not serve or store the version yet. For example, the cluster serves v1, and versions
-// are v1 and v2: each object is read in v1 and converted to v2.
-func checkIncompleteObjects(ctx context.Context, client *kube.Client, k *conversion.Kind, current *live.Object, versions []crd.Version) error {
+// CustomResourceDefinition of the cluster, does not serve or store the version yet. For example, the cluster serves v1,
+// and versions are v1 and v2: each object is read in v1 and converted to v2.
+func checkIncompleteObjects(
+	ctx context.Context, client *kube.Client, k *conversion.Kind, current *live.Object, versions []crd.Version,
+) error {
 	source, hasSource := readableVersion(k, current.Spec.Versions)
 	var begun []string
 	for _, v := range versions {
@@ -84,9 +88,9 @@ func checkIncompleteObjects(ctx context.Context, client *kube.Client, k *convers
 	return errors.Join(errs...)
 }
 
-// readableVersion returns the version of k in which the cluster can be asked for objects with the fewest conversions. That is the
-// version in which the objects are stored, if the cluster serves it, or else any version that the cluster serves. readableVersion
-// reports false if k knows no version that the cluster serves.
+// readableVersion returns the version of k in which the cluster can be asked for objects with the fewest conversions.
+// That is the version in which the objects are stored, if the cluster serves it, or else any version that the cluster
+// serves. readableVersion reports false if k knows no version that the cluster serves.
 func readableVersion(k *conversion.Kind, current []live.Version) (r wire.Resource, isFound bool) {
 	for _, old := range current {
 		for _, v := range k.Versions() {

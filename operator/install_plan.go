@@ -20,8 +20,8 @@ import (
 // (4 s), the last look at retained Roles (2 s), the release of the lease (2 s) and the last requests (1 s).
 const endMargin = 12 * time.Second
 
-// installPlan is what a program has in its Deployment. It follows from the flags of the command manifests and from those of the
-// program. [installPlan.complete] adds the defaults of an installation to both.
+// installPlan is what a program has in its Deployment. It follows from the flags of the command manifests and from
+// those of the program. [installPlan.complete] adds the defaults of an installation to both.
 type installPlan struct {
 	program  string
 	parts    []Part
@@ -41,8 +41,8 @@ type installPlan struct {
 	errs []error
 }
 
-// complete adds the defaults of an installation to the plan. It returns what the objects of the installation are made of, or
-// everything that is wrong with the flags. It is called once.
+// complete adds the defaults of an installation to the plan. It returns what the objects of the installation are made
+// of, or everything that is wrong with the flags. It is called once.
 func (p *installPlan) complete() (*manifests.Options, error) {
 	p.setNames()
 	definitions := p.makeDefinitions()
@@ -55,14 +55,18 @@ func (p *installPlan) complete() (*manifests.Options, error) {
 	p.addProbes()
 	p.addWebhooks()
 	p.args = append(p.args, p.options.manifests.args...)
-	p.needs.Rules = append(slices.Clone(p.needs.Rules), retentionRules(p.parts, p.options.namespaces, p.name, p.namespace)...)
+	p.needs.Rules = append(slices.Clone(p.needs.Rules),
+		retentionRules(p.parts, p.options.namespaces, p.name, p.namespace)...)
 	if p.options.election.isOn {
 		p.addAccess(p.options.election.access(p.program))
 	}
 	return &manifests.Options{
-		Installation: manifests.Installation{Program: p.program, Name: p.name, Namespace: p.namespace, ManagedBy: manifests.ManagedBy},
-		Choices:      p.options.manifests.Choices, Version: programVersion(), OwnNamespace: p.options.install.namespace == "",
-		Args: p.args, Port: p.port, IsSecure: p.features.program.Pages.IsChecked, ProbesPort: p.probesPort, GraceSeconds: p.graceSeconds(),
+		Installation: manifests.Installation{
+			Program: p.program, Name: p.name, Namespace: p.namespace, ManagedBy: manifests.ManagedBy,
+		},
+		Choices: p.options.manifests.Choices, Version: programVersion(), OwnNamespace: p.options.install.namespace == "",
+		Args: p.args, Port: p.port, IsSecure: p.features.program.Pages.IsChecked,
+		ProbesPort: p.probesPort, GraceSeconds: p.graceSeconds(),
 		Definitions: definitions, Roles: p.roles(), AddWebhooks: p.webhooks.addTo,
 	}, errors.Join(p.errs...)
 }
@@ -112,7 +116,8 @@ func (p *installPlan) checkPod() {
 		}
 	}
 	if p.options.manifests.CPULimit != "" && !isCPU(p.options.manifests.CPULimit) {
-		p.recordError(fmt.Errorf("--cpu-limit: %q is no amount of processor time: write it as 500m or 2", p.options.manifests.CPULimit))
+		p.recordError(fmt.Errorf("--cpu-limit: %q is no amount of processor time: write it as 500m or 2",
+			p.options.manifests.CPULimit))
 	}
 	if p.options.manifests.kustomize != "" && p.options.manifests.helm != "" {
 		p.recordError(errors.New("--kustomize and --helm exclude each other: run the command twice"))
@@ -137,7 +142,8 @@ func (p *installPlan) addPages() {
 	p.port, err = podPort(pages.Flag, pages.Address)
 	p.recordError(err)
 	if p.options.manifests.ServiceMonitor && pages.Address == "" {
-		p.recordError(errors.New("--service-monitor needs a program that serves metrics: give --listen, such as --listen :8080"))
+		p.recordError(errors.New(
+			"--service-monitor needs a program that serves metrics: give --listen, such as --listen :8080"))
 	}
 }
 
@@ -200,16 +206,19 @@ func hasFlag(args []string, name string) bool {
 	})
 }
 
-// podPort returns the port of an address to listen on in a Pod. It returns 0 if the address is empty. Its error names the
-// flags that give the address.
+// podPort returns the port of an address to listen on in a Pod. It returns 0 if the address is empty. Its error names
+// the flags that give the address.
 func podPort(flags, address string) (int, error) {
 	if address == "" {
 		return 0, nil
 	}
 	host, text, err := net.SplitHostPort(address)
 	port, _ := strconv.Atoi(text)
-	if ip := net.ParseIP(host); err != nil || port < 1 || port > 65535 || host != "" && (ip == nil || !ip.IsUnspecified()) {
-		return 0, fmt.Errorf("nothing outside of its Pod reaches a program that listens on %q: give %s the number of a port, such as :8080", address, flags)
+	ip := net.ParseIP(host)
+	if err != nil || port < 1 || port > 65535 || host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return 0, fmt.Errorf(
+			"nothing outside of its Pod reaches a program that listens on %q: give %s the number of a port, such as :8080",
+			address, flags)
 	}
 	return port, nil
 }

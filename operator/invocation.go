@@ -111,7 +111,10 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 	case "permissions":
 		return printPermissions(i.stdout, i.Name, line.options, needs, parts)
 	case "manifests":
-		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, options: line.options, parts: parts, features: brought, needs: needs}
+		m := manifestPrinter{
+			program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, options: line.options, parts: parts,
+			features: brought, needs: needs,
+		}
 		return m.print(ctx, func() (*kube.Client, error) {
 			client, _, err := i.newAdminClient(line)
 			return client, err
@@ -128,7 +131,8 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		if err != nil {
 			return err
 		}
-		return migrator{program: i.Name, parts: parts, client: client, server: server, in: i.stdin, out: i.stdout}.migrate(ctx, line.options, needs)
+		return migrator{program: i.Name, parts: parts, client: client, server: server, in: i.stdin, out: i.stdout}.migrate(
+			ctx, line.options, needs)
 	case revokeCommand:
 		code, err := webhookCodeIn(parts)
 		if err != nil {
@@ -143,7 +147,8 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 // makeParts returns the parts and what they need.
 func (i invocation) makeParts() ([]Part, kube.Needs, error) {
 	if i.Parts == nil {
-		return nil, kube.Needs{}, errors.New("the field Parts of operator.Program is nil: set it to a function that returns the parts")
+		return nil, kube.Needs{}, errors.New(
+			"the field Parts of operator.Program is nil: set it to a function that returns the parts")
 	}
 	parts, err := i.Parts()
 	if err != nil {
@@ -179,7 +184,9 @@ func (i invocation) newAdminClient(line *commandLine) (client *kube.Client, serv
 }
 
 // runProgram runs the command run: it sets what belongs to the process, such as the log, and then runs the parts.
-func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []Part, brought features, needs kube.Needs) error {
+func (i invocation) runProgram(
+	ctx context.Context, line *commandLine, parts []Part, brought features, needs kube.Needs,
+) error {
 	handler := i.Log
 	if handler == nil {
 		handler = newLogHandler(i.stderr, line.verbose)

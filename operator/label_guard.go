@@ -16,8 +16,8 @@ import (
 // labelGuard is a handler that refuses an apply if the apply would make somebody else's object a child by a label of
 // controller.OwnsByLabel. It serves the clients of tasks and handlers, whose package kube does not know the labels. Two
 // other guards check applies: guardChild of package kube checks applies with a controlling owner, and package
-// controller/internal/adoption checks the applies of reconciles. Package adoption names the child in the preconditions of the
-// apply, and labelGuard passes an apply with preconditions on.
+// controller/internal/adoption checks the applies of reconciles. Package adoption names the child in the preconditions
+// of the apply, and labelGuard passes an apply with preconditions on.
 //
 // For example, the label is "owner". A task applies the ConfigMap "shop" with owner=7 as "webapp". What labelGuard does
 // depends on the live ConfigMap "shop":
@@ -92,7 +92,8 @@ func (g *labelGuard) checkChild(r *wire.Request, applied, live *metav1.PartialOb
 		case uid == owner:
 			isChild = true
 		default:
-			return fmt.Errorf("apply %s: %w: by its label %s it belongs to the uid %s: choose another name, or remove that label first",
+			return fmt.Errorf(
+				"apply %s: %w: by its label %s it belongs to the uid %s: choose another name, or remove that label first",
 				r.Ref(), kube.ErrForeignChild, label, uid)
 		}
 	}

@@ -24,7 +24,8 @@ const releaseTimeout = 2 * time.Second
 // lastLineTimeout is how long the log may take to write why the lease is lost. The process ends then at the latest.
 const lastLineTimeout = time.Second
 
-// leaderElection takes part in the election of the leader for this replica, and ends the process when its lease is lost.
+// leaderElection takes part in the election of the leader for this replica, and ends the process when its lease is
+// lost.
 type leaderElection struct {
 	candidacy
 	elector *lease.Elector
@@ -82,8 +83,9 @@ func newElection(c candidacy) (*leaderElection, error) {
 	return &leaderElection{candidacy: c, elector: elector, watchedClient: watchedClient}, err
 }
 
-// begin makes the program a candidate for its Lease. When the lease is lost, the process ends within two seconds, even if the writer
-// of the log blocks. So nothing that began in the term goes on after the term. A nil *leaderElection does nothing.
+// begin makes the program a candidate for its Lease. When the lease is lost, the process ends within two seconds, even
+// if the writer of the log blocks. So nothing that began in the term goes on after the term. A nil *leaderElection does
+// nothing.
 func (l *leaderElection) begin(ctx context.Context) {
 	if l == nil {
 		return
@@ -119,9 +121,9 @@ func (l *leaderElection) begin(ctx context.Context) {
 	})
 }
 
-// maxRenewalAge is how old the last renewal of another Lease may be, by the clocks of both machines, if its installation is taken
-// for active. A warning too many does less harm than a second leader that nobody
-// sees. The command uninstall waits for a renewal instead.
+// maxRenewalAge is how old the last renewal of another Lease may be, by the clocks of both machines, if its
+// installation is taken for active. A warning too many does less harm than a second leader that nobody sees. The
+// command uninstall waits for a renewal instead.
 const maxRenewalAge = 2 * time.Minute
 
 // warnOfOtherInstallations logs the other installations of the program in the namespaces that the program
@@ -140,7 +142,8 @@ func (l *leaderElection) warnOfOtherInstallations(ctx context.Context) {
 		for _, other := range leases {
 			m := &other.Metadata
 			isOwnName := m.Name == l.leaseName
-			if !lease.HasRenewedHolder(other, time.Now().Add(-maxRenewalAge)) || isOwnName && (i > 0 || m.Namespace == l.leaseNamespace) {
+			if !lease.HasRenewedHolder(other, time.Now().Add(-maxRenewalAge)) ||
+				isOwnName && (i > 0 || m.Namespace == l.leaseNamespace) {
 				continue
 			}
 			text := "another installation of this program is active: both act on the objects that both watch; remove one of them, or give each --watch-namespace"
@@ -196,8 +199,9 @@ func (l *leaderElection) unreadyReason() string {
 // firstAttemptTimeout is how long the streams of a program wait for the first attempt to take the lease.
 const firstAttemptTimeout = 2 * time.Second
 
-// waitForFirstAttempt waits until the replica has tried to take the lease, firstAttemptTimeout at most. Where nobody led, the
-// streams that are opened afterwards are not behind the term, so that no object has to be confirmed by the server.
+// waitForFirstAttempt waits until the replica has tried to take the lease, firstAttemptTimeout at most. Where nobody
+// led, the streams that are opened afterwards are not behind the term, so that no object has to be confirmed by the
+// server.
 func (l *leaderElection) waitForFirstAttempt(ctx context.Context) {
 	if l == nil {
 		return
@@ -258,6 +262,9 @@ func leaseAccess(name, namespace string) []kube.Access {
 		// for the warning of another installation
 		{Resource: leases, Verbs: []wire.Verb{wire.VerbList}, Names: []string{name}},
 		{Resource: leases, Verbs: []wire.Verb{wire.VerbCreate}, OwnNamespace: isOwn, Namespaces: namespaces},
-		{Resource: leases, Verbs: []wire.Verb{wire.VerbGet, wire.VerbList, wire.VerbWatch, wire.VerbUpdate}, Names: []string{name}, OwnNamespace: isOwn, Namespaces: namespaces},
+		{
+			Resource: leases, Verbs: []wire.Verb{wire.VerbGet, wire.VerbList, wire.VerbWatch, wire.VerbUpdate},
+			Names: []string{name}, OwnNamespace: isOwn, Namespaces: namespaces,
+		},
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 // listenFlags are the flags about the pages that the program serves.
 type listenFlags struct {
-	// address is where the program serves all its pages, and probesAddress is where it serves its health alone. Each may be empty.
+	// address is where the program serves all its pages, and probesAddress is where it serves its health alone. Each may
+	// be empty.
 	address, probesAddress string
 }
 

@@ -91,7 +91,9 @@ type manifestPrinter struct {
 // print prints the objects that install the program, or writes them into files. newClient returns a client of
 // the cluster.
 func (p manifestPrinter) print(ctx context.Context, newClient func() (*kube.Client, error)) error {
-	plan := installPlan{program: p.program, parts: p.parts, features: p.features, options: p.options, needs: p.needs, args: []string{"run"}}
+	plan := installPlan{
+		program: p.program, parts: p.parts, features: p.features, options: p.options, needs: p.needs, args: []string{"run"},
+	}
 	install, err := plan.complete()
 	if err != nil {
 		return err
@@ -122,11 +124,12 @@ func (p manifestPrinter) print(ctx context.Context, newClient func() (*kube.Clie
 	return p.writeObjects(install, objects)
 }
 
-// checkDefinitions returns an error if the server would refuse the definitions of the installation, or if an apply of the
-// definitions would do harm.
+// checkDefinitions returns an error if the server would refuse the definitions of the installation, or if an apply of
+// the definitions would do harm.
 func (p manifestPrinter) checkDefinitions(ctx context.Context, client *kube.Client, install *manifests.Options) error {
 	return errors.Join(manifests.CheckPlurals(ctx, client, install.Definitions),
-		manifests.CheckDefinitions(ctx, client, install.Definitions, p.program+" migrate"), p.checkConversions(ctx, client, install))
+		manifests.CheckDefinitions(ctx, client, install.Definitions, p.program+" migrate"),
+		p.checkConversions(ctx, client, install))
 }
 
 // printRisks prints what may go wrong later with an installation by these flags.
@@ -155,19 +158,24 @@ func (p manifestPrinter) writeChart(ctx context.Context, client *kube.Client, in
 	return manifests.WriteChart(p.options.manifests.helm, install, objects)
 }
 
-// checkObjects returns an error if objects of the installation conflict with objects of the cluster. It prints what the user
-// should know besides.
-func (p manifestPrinter) checkObjects(ctx context.Context, client *kube.Client, install *manifests.Options, objects []map[string]any) error {
+// checkObjects returns an error if objects of the installation conflict with objects of the cluster. It prints what the
+// user should know besides.
+func (p manifestPrinter) checkObjects(
+	ctx context.Context, client *kube.Client, install *manifests.Options, objects []map[string]any,
+) error {
 	c := manifests.Conflicts{
-		Installation: install.Installation, Client: client, Groups: ownGroups(p.needs), Finalizers: p.needs.Finalizers, Watched: p.options.namespaces, PrintNote: p.printNote,
+		Installation: install.Installation, Client: client, Groups: ownGroups(p.needs), Finalizers: p.needs.Finalizers,
+		Watched: p.options.namespaces, PrintNote: p.printNote,
 	}
 	manifests.PrintGrants(objects, c.Groups, p.printNote)
-	if err := errors.Join(manifests.CheckNamespaces(ctx, client, objects, install.Namespace), c.Check(ctx, objects)); err != nil {
+	err := errors.Join(manifests.CheckNamespaces(ctx, client, objects, install.Namespace), c.Check(ctx, objects))
+	if err != nil {
 		return err
 	}
 	if code, err := webhookCodeIn(p.parts); err == nil && !p.options.webhooks.isOff() {
 		return code.searchWebhookConflicts(ctx, &manifests.WebhookConflicts{
-			Name: install.Name, Namespace: install.Namespace, Client: client, Watched: p.options.namespaces, PrintNote: c.PrintNote,
+			Name: install.Name, Namespace: install.Namespace, Client: client, Watched: p.options.namespaces,
+			PrintNote: c.PrintNote,
 		}, webhooksOf(p.parts))
 	}
 	return nil
@@ -189,8 +197,8 @@ func (p manifestPrinter) writeObjects(install *manifests.Options, objects []map[
 	return err
 }
 
-// checkConversions returns an error if the apply of the definitions would make calls fail that need a conversion, or would
-// make objects incomplete.
+// checkConversions returns an error if the apply of the definitions would make calls fail that need a conversion, or
+// would make objects incomplete.
 func (p manifestPrinter) checkConversions(ctx context.Context, client *kube.Client, install *manifests.Options) error {
 	c, isFound, err := conversionsOf(p.parts)
 	if err != nil || !isFound {
@@ -200,7 +208,8 @@ func (p manifestPrinter) checkConversions(ctx context.Context, client *kube.Clie
 	if p.options.webhooks.isOff() {
 		return err
 	}
-	return errors.Join(err, c.checkApply(ctx, client, install.Definitions, install.Name, install.Namespace, p.program+" manifests --without-definitions"))
+	return errors.Join(err, c.checkApply(ctx, client, install.Definitions, install.Name, install.Namespace,
+		p.program+" manifests --without-definitions"))
 }
 
 // printNote prints a line for the user.

@@ -82,8 +82,8 @@ func AddManifest[T any, P kube.ObjectOf[T]](m *Manifests, t *T) error {
 	return nil
 }
 
-// manifestOf returns t as an apply would send it. A Secret keeps its stringData, because base64 would hide the placeholders of
-// a chart.
+// manifestOf returns t as an apply would send it. A Secret keeps its stringData, because base64 would hide the
+// placeholders of a chart.
 func manifestOf[T any, P kube.ObjectOf[T]](t *T) (map[string]any, error) {
 	var recorded []byte
 	// The recorder refuses the apply, which is not an error here.

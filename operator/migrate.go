@@ -23,8 +23,8 @@ type migrateFlags struct {
 	removedVersion string
 }
 
-// settleTime is how long the command waits for API servers to see a definition that somebody has just applied. A user waits
-// meanwhile. So it is shorter than schemaDelay, for which nobody waits.
+// settleTime is how long the command waits for API servers to see a definition that somebody has just applied. A user
+// waits meanwhile. So it is shorter than schemaDelay, for which nobody waits.
 const settleTime = 5 * time.Second
 
 // migrator runs the command migrate.
@@ -50,8 +50,8 @@ func (m migrator) migrate(ctx context.Context, o options, needs kube.Needs) erro
 	return code.migrate(ctx, m, o, needs)
 }
 
-// run does the work of migrate, in a program with a converter. Only [programConversionCode] calls run, so that a program without
-// a converter does not have the code.
+// run does the work of migrate, in a program with a converter. Only [programConversionCode] calls run, so that a
+// program without a converter does not have the code.
 func (m migrator) run(ctx context.Context, o options, needs kube.Needs) error {
 	kinds, err := migratedKinds(needs)
 	if err != nil {
@@ -74,7 +74,8 @@ func (m migrator) run(ctx context.Context, o options, needs kube.Needs) error {
 	fmt.Fprintf(m.out, "migrates the objects of %s in the cluster %s\n", m.program, m.server)
 	return migration.Run(ctx, m.client, &migration.Options{
 		Kinds: kinds, Rate: cmp.Or(o.migrate.rate, migration.DefaultRate), RemovedVersion: o.migrate.removedVersion,
-		SettleTime: settleTime, DryRun: o.isDryRun, Confirm: prompt{in: m.in, out: m.out, isConfirmed: o.isConfirmed, timeout: defaultTimeout}.confirm, Out: m.out,
+		SettleTime: settleTime, DryRun: o.isDryRun,
+		Confirm: prompt{in: m.in, out: m.out, isConfirmed: o.isConfirmed, timeout: defaultTimeout}.confirm, Out: m.out,
 	})
 }
 

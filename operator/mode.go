@@ -12,6 +12,6 @@ const (
 	testMode
 )
 
-// isStrict reports whether m is a strict mode. Then the program refuses requests that its parts do not declare, and a webhook
-// that breaks a rule fails.
+// isStrict reports whether m is a strict mode. Then the program refuses requests that its parts do not declare, and a
+// webhook that breaks a rule fails.
 func (m mode) isStrict() bool { return m != productionMode }

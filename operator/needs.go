@@ -21,8 +21,11 @@ func needsOf(parts []Part) (kube.Needs, error) {
 		}
 		needs, err := part.Needs()
 		errs = append(errs, err)
-		errs = append(errs, checkUnique("two controllers of the program are named %q: give one another controller.Name", all.Controllers, needs.Controllers))
-		errs = append(errs, checkUnique("two parts of the program apply as the field manager %q: give one another controller.FieldManager", all.FieldManagers, needs.FieldManagers))
+		errs = append(errs, checkUnique("two controllers of the program are named %q: give one another controller.Name",
+			all.Controllers, needs.Controllers))
+		errs = append(errs,
+			checkUnique("two parts of the program apply as the field manager %q: give one another controller.FieldManager",
+				all.FieldManagers, needs.FieldManagers))
 		for _, other := range each {
 			errs = append(errs, cmp.Or(checkFinalizers(other, needs), checkFinalizers(needs, other)))
 		}
@@ -47,7 +50,8 @@ func needsOf(parts []Part) (kube.Needs, error) {
 		errs = append(errs, checkVersions(ownDefinitions(all), convertedKinds(parts)))
 	}
 	if len(parts) == 0 {
-		errs = append(errs, errors.New("the program has no parts: give operator.Main, or the field Parts of operator.Program, at least one"))
+		errs = append(errs,
+			errors.New("the program has no parts: give operator.Main, or the field Parts of operator.Program, at least one"))
 	}
 	return all, errors.Join(errs...)
 }
@@ -62,7 +66,8 @@ func checkUnique(format string, taken, names []string) error {
 	return nil
 }
 
-// checkFinalizers returns an error if a part removes a finalizer that another part adds to objects of the same resource.
+// checkFinalizers returns an error if a part removes a finalizer that another part adds to objects of the same
+// resource.
 func checkFinalizers(adding, removing kube.Needs) error {
 	for _, name := range adding.AddedFinalizers {
 		for _, r := range adding.Reconciles {

@@ -57,10 +57,13 @@ const (
 	maxPublicationWait = time.Minute
 )
 
-// countObjects counts the objects of the converted kinds for the metrics, while the replica leads and ctx has not ended. It
-// subscribes to the streams that the cache has anyway, and watches the metadata of each other version that is served. published
-// returns the states of the CustomResourceDefinitions. It returns none in a program that does not serve the conversions.
-func (c objectCounter) countObjects(ctx context.Context, converted []*conversion.Kind, published func() []crdpublishing.Status) {
+// countObjects counts the objects of the converted kinds for the metrics, while the replica leads and ctx has not
+// ended. It subscribes to the streams that the cache has anyway, and watches the metadata of each other version that is
+// served. published returns the states of the CustomResourceDefinitions. It returns none in a program that does not
+// serve the conversions.
+func (c objectCounter) countObjects(
+	ctx context.Context, converted []*conversion.Kind, published func() []crdpublishing.Status,
+) {
 	if c.elected != nil {
 		select {
 		case <-c.elected:
@@ -97,9 +100,9 @@ func (c objectCounter) countObjects(ctx context.Context, converted []*conversion
 	registerObjectCounts(c.registry, kinds, published)
 }
 
-// waitForConversions waits until API servers convert the objects. It returns the error of ctx. An API server that has not seen
-// the conversion of a CustomResourceDefinition yet sends the objects of all versions as they are stored. The conversion changes no
-// resourceVersion, so a watch that has shown an object before does not show the converted object.
+// waitForConversions waits until API servers convert the objects. It returns the error of ctx. An API server that has
+// not seen the conversion of a CustomResourceDefinition yet sends the objects of all versions as they are stored. The
+// conversion changes no resourceVersion, so a watch that has shown an object before does not show the converted object.
 func waitForConversions(ctx context.Context, published func() []crdpublishing.Status) error {
 	isUnpublished := func(s crdpublishing.Status) bool { return !s.IsPublished }
 	for began := time.Now(); slices.ContainsFunc(published(), isUnpublished) && time.Since(began) < maxPublicationWait; {
@@ -124,9 +127,11 @@ func streamsOf(r wire.Resource, namespaces []string) (all []wire.Stream) {
 	return all
 }
 
-// countStream counts the objects of a stream until ctx ends. cached are the streams of the cache. A stream of the cache with the
-// same objects serves in any representation.
-func (c objectCounter) countStream(ctx context.Context, counter *objectcounts.Counter, stream wire.Stream, cached []cache.Stats) {
+// countStream counts the objects of a stream until ctx ends. cached are the streams of the cache. A stream of the cache
+// with the same objects serves in any representation.
+func (c objectCounter) countStream(
+	ctx context.Context, counter *objectcounts.Counter, stream wire.Stream, cached []cache.Stats,
+) {
 	i := slices.IndexFunc(cached, func(each cache.Stats) bool {
 		same := stream
 		same.Representation = each.Stream.Representation
@@ -139,7 +144,8 @@ func (c objectCounter) countStream(ctx context.Context, counter *objectcounts.Co
 	problem := ""
 	counter.Follow(ctx, c.client, stream, func(err error) {
 		if text := err.Error(); text != problem {
-			c.log.Warn("cannot count the objects of a kind with conversions; will try again", "stream", stream.String(), "error", err)
+			c.log.Warn("cannot count the objects of a kind with conversions; will try again",
+				"stream", stream.String(), "error", err)
 			problem = text
 		}
 	})

@@ -34,7 +34,9 @@ type pages struct {
 
 // newPages returns the pages of a program. handlers are those of the author, by pattern. ownMetrics may be nil. isLost
 // reports whether the program has lost its lease.
-func newPages(handlers map[string]http.Handler, ownMetrics func(io.Writer), isLost func() bool, log *slog.Logger) (*pages, error) {
+func newPages(
+	handlers map[string]http.Handler, ownMetrics func(io.Writer), isLost func() bool, log *slog.Logger,
+) (*pages, error) {
 	p := &pages{mux: http.NewServeMux(), probes: http.NewServeMux(), log: log, ownMetrics: ownMetrics}
 	for _, mux := range []*http.ServeMux{p.mux, p.probes} {
 		mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -113,7 +115,8 @@ func (p *pages) ownMetricsText() (text []byte) {
 	defer func() {
 		if value := recover(); value != nil {
 			text = nil
-			p.log.Error("the metrics of the program panicked", "error", fmt.Sprint(value), "at", logctx.PanicSite(), "stack", logctx.PanicStack())
+			p.log.Error("the metrics of the program panicked", "error", fmt.Sprint(value), "at", logctx.PanicSite(),
+				"stack", logctx.PanicStack())
 		}
 	}()
 	var b bytes.Buffer

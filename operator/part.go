@@ -16,9 +16,9 @@ import (
 // an events.Recorder, or a part of an author's own. [kube.Needs] sets on which replicas the part runs, and
 // whether other parts use it. [OnEveryReplica] changes the replicas of any part.
 //
-// The program is ready when all of its parts have started. A part with Controllers in its [kube.Needs] has started when it
-// has called the method Subscribed of the Observer of its Runtime for each of them. Any other part has started when the
-// streams that it follows with package watch have been listed.
+// The program is ready when all of its parts have started. A part with Controllers in its [kube.Needs] has started when
+// it has called the method Subscribed of the Observer of its Runtime for each of them. Any other part has started when
+// the streams that it follows with package watch have been listed.
 type Part interface {
 	// Needs returns what the part needs, or an error if the part is not valid. It is called before
 	// any part is started and any request is sent, and must return the same each time.
@@ -32,7 +32,9 @@ type Part interface {
 // and, if T has a status, get T and patch the status. Everything else is declared by permissions:
 //
 //	operator.Watcher[Book](run, controller.Writes[corev1.ConfigMap](wire.VerbCreate))
-func Watcher[T any, P kube.DefinedObjectOf[T]](run func(ctx context.Context, c *kube.Client) error, permissions ...controller.Permission) Part {
+func Watcher[T any, P kube.DefinedObjectOf[T]](
+	run func(ctx context.Context, c *kube.Client) error, permissions ...controller.Permission,
+) Part {
 	t, err := kube.TypeOf[T, P]()
 	if err == nil && run == nil {
 		err = fmt.Errorf("the function for %s is nil", ident.GoTypeName(reflect.TypeFor[T]()))
@@ -41,11 +43,14 @@ func Watcher[T any, P kube.DefinedObjectOf[T]](run func(ctx context.Context, c *
 	read := kube.Access{Resource: t.Resource, Verbs: []wire.Verb{wire.VerbList, wire.VerbWatch}}
 	if err == nil && t.HasStatus() && !t.Definition.Foreign {
 		read.Verbs = append(read.Verbs, wire.VerbGet)
-		needs.Access = append(needs.Access, kube.Access{Resource: t.Resource, Subresource: "status", Verbs: []wire.Verb{wire.VerbPatch}})
+		needs.Access = append(needs.Access,
+			kube.Access{Resource: t.Resource, Subresource: "status", Verbs: []wire.Verb{wire.VerbPatch}})
 	}
 	needs.Access = append(needs.Access, read)
 	err = errors.Join(err, addPermissions(&needs, permissions))
-	return functionPart{needs: needs, err: err, start: func(ctx context.Context, rt *controller.Runtime) error { return run(ctx, rt.Client) }}
+	return functionPart{
+		needs: needs, err: err, start: func(ctx context.Context, rt *controller.Runtime) error { return run(ctx, rt.Client) },
+	}
 }
 
 // addPermissions adds permissions to needs, and returns what is wrong with them.

@@ -49,15 +49,19 @@ type servedListener struct {
 
 // newPartsRun returns a run of parts with a client. stop ends the run. The caller closes the cache of the run.
 func newPartsRun(c *kube.Client, env environment, parts []Part, needs kube.Needs, stop context.CancelFunc) *partsRun {
-	r := &partsRun{env: env, parts: parts, needs: needs, fencedClient: c, certificates: make(map[string]func() (time.Time, error))}
+	r := &partsRun{
+		env: env, parts: parts, needs: needs, fencedClient: c, certificates: make(map[string]func() (time.Time, error)),
+	}
 	if !env.listeners.isEmpty() || env.features.program.Pages.IsChecked || env.features.hasObserver() {
 		r.metrics = newProgramMetrics(env.election)
 	}
 	c = r.withRequestHandlers(c)
 	streams := newStreamReporter(env.log, env.problems.hasReported)
-	r.cache = cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery), cache.TermVersion(env.termVersion))
+	r.cache = cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery),
+		cache.TermVersion(env.termVersion))
 	r.runtime = &controller.Runtime{
-		Client: c, Cache: r.cache, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod, Elected: env.elected(),
+		Client: c, Cache: r.cache, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod,
+		Elected: env.elected(),
 	}
 	for _, part := range partsWithin(parts) {
 		if recorder, ok := part.(interface {
@@ -142,10 +146,12 @@ func (r *partsRun) makeReadiness(ctx context.Context) {
 func (r *partsRun) startFeatures(ctx context.Context) error {
 	r.runtime.Observer = r.env.features.observe(r.runtime.Observer)
 	return r.env.features.start(ctx, &feature.Host{
-		Runtime: r.runtime, Reconciled: r.needs.Reconciles, UncachedStreams: r.group.tracker.States, AddPage: r.pages.addPage, Serve: r.serve,
+		Runtime: r.runtime, Reconciled: r.needs.Reconciles, UncachedStreams: r.group.tracker.States, AddPage: r.pages.addPage,
+		Serve:     r.serve,
 		NewClient: r.env.newFeatureClient, AddCertificate: r.addCertificate,
-		CertificateEnds: r.certificateEnds, Leadership: r.env.election.leadershipText, UnreadyReasons: r.unreadyReasons, Version: versions(),
-		Memory: memoryOfProcess,
+		CertificateEnds: r.certificateEnds, Leadership: r.env.election.leadershipText, UnreadyReasons: r.unreadyReasons,
+		Version: versions(),
+		Memory:  memoryOfProcess,
 	})
 }
 
@@ -182,8 +188,8 @@ func (r *partsRun) serve(listener net.Listener, wrap func(pages http.Handler) ht
 	r.served = append(r.served, servedListener{listener, wrap})
 }
 
-// servePages serves the pages at the listeners of the program and of its features. It is called after registerMetrics and
-// makeReadiness.
+// servePages serves the pages at the listeners of the program and of its features. It is called after registerMetrics
+// and makeReadiness.
 func (r *partsRun) servePages() {
 	if listener := r.env.listeners.probes; listener != nil {
 		r.serve(listener, func(http.Handler) http.Handler { return r.pages.probes })
@@ -213,8 +219,9 @@ func (r *partsRun) startWebhooks(ctx context.Context) error {
 	}
 	w := webhookRuntime{
 		handlerClient: r.withRequestHandlers(r.env.unfencedClient), cache: r.cache,
-		unfencedClient: r.env.unfencedClient, fencedClient: r.fencedClient, isLeading: r.env.election.isLeading, elected: r.env.elected(),
-		fail: r.group.fail, registry: new(metrics.Registry), reconciled: r.needs.Reconciles,
+		unfencedClient: r.env.unfencedClient, fencedClient: r.fencedClient, isLeading: r.env.election.isLeading,
+		elected: r.env.elected(),
+		fail:    r.group.fail, registry: new(metrics.Registry), reconciled: r.needs.Reconciles,
 	}
 	if r.metrics != nil {
 		w.registry, w.isCounting, w.areSubscribed = r.metrics.registry, true, r.areSubscribed
@@ -224,5 +231,6 @@ func (r *partsRun) startWebhooks(ctx context.Context) error {
 
 // areSubscribed reports whether all controllers have subscribed to their streams. It is called only with metrics.
 func (r *partsRun) areSubscribed() bool {
-	return !slices.ContainsFunc(r.needs.Controllers, func(name string) bool { return !r.metrics.reconciles.isSubscribed(name) })
+	return !slices.ContainsFunc(r.needs.Controllers,
+		func(name string) bool { return !r.metrics.reconciles.isSubscribed(name) })
 }

@@ -28,8 +28,9 @@ type roleMetadata struct {
 }
 
 // rolesOf returns the roles of grants: the ClusterRole, and then the Roles in the order of their namespaces.
-// name is the name of the objects of the installation, and installed is its namespace. For example, webapp in team-a has the Role
-// webapp in team-a. The ClusterRole and the Roles in other namespaces are called webapp.team-a: see [manifests.ClusterName].
+// name is the name of the objects of the installation, and installed is its namespace. For example, webapp in team-a
+// has the Role webapp in team-a. The ClusterRole and the Roles in other namespaces are called webapp.team-a: see
+// [manifests.ClusterName].
 func rolesOf(grants access.Grants, name, installed string) []role {
 	var roles []role
 	clusterName := manifests.ClusterName(name, installed)
@@ -54,7 +55,9 @@ func rolesOf(grants access.Grants, name, installed string) []role {
 }
 
 func newRole(kind, name, namespace string, rules []kube.PolicyRule) role {
-	return role{APIVersion: "rbac.authorization.k8s.io/v1", Kind: kind, Metadata: roleMetadata{name, namespace}, Rules: rules}
+	return role{
+		APIVersion: "rbac.authorization.k8s.io/v1", Kind: kind, Metadata: roleMetadata{name, namespace}, Rules: rules,
+	}
 }
 
 // installNamespaceOf returns the namespace that a program of this name is installed in, unless its user
@@ -65,7 +68,8 @@ func installNamespaceOf(name string) string { return name + "-system" }
 func printPermissions(w io.Writer, program string, o options, needs kube.Needs, parts []Part) error {
 	namespace := cmp.Or(o.install.namespace, installNamespaceOf(program))
 	if c, err := webhookCodeIn(parts); err == nil && !o.webhooks.isOff() && o.webhooks.cert == "" {
-		needs.Access = append(slices.Clone(needs.Access), c.webhookAccess(cmp.Or(o.webhooks.service, program), namespace, parts)...)
+		needs.Access = append(slices.Clone(needs.Access),
+			c.webhookAccess(cmp.Or(o.webhooks.service, program), namespace, parts)...)
 	}
 	needs.Rules = append(slices.Clone(needs.Rules), retentionRules(parts, o.namespaces, program, namespace)...)
 	roles := rolesOf(access.For(needs, o.namespaces), program, namespace)

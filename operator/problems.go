@@ -40,7 +40,9 @@ type problemReporter struct {
 }
 
 // newProblemReporter returns a reporter for a program with these needs. checker may be nil.
-func newProblemReporter(log *slog.Logger, server, crdCommand string, needs kube.Needs, checker *access.Checker) *problemReporter {
+func newProblemReporter(
+	log *slog.Logger, server, crdCommand string, needs kube.Needs, checker *access.Checker,
+) *problemReporter {
 	reporter := &problemReporter{
 		log: log, server: server, crdCommand: crdCommand, checker: checker,
 		defines: make(map[schema.GroupResource]bool), current: make(map[problem]wire.Ref),
@@ -129,8 +131,8 @@ func (reporter *problemReporter) hasReported(err error) bool {
 	return isUnreachable && kube.IsUnreachable(err)
 }
 
-// isOver reports whether the outcome of r shows that p is over. p began with a request for ref. For example, an answer 404 shows
-// that the server can be reached again, but not that it knows a kind.
+// isOver reports whether the outcome of r shows that p is over. p began with a request for ref. For example, an answer
+// 404 shows that the server can be reached again, but not that it knows a kind.
 func (p problem) isOver(ref wire.Ref, r *wire.Request, err error) bool {
 	e, isAPIError := kube.AsError(err)
 	isAnswered := err == nil || isAPIError && e.Code != 0

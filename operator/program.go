@@ -111,7 +111,9 @@ func Main(parts ...Part) {
 // [OnEveryReplica]. A replica that loses the lease ends at once, with the status 1. --lease-duration sets how soon
 // another replica follows after a crash of the leader, from 3s to 5m. Default: 30s.
 func (p Program) Main() {
-	i := invocation{Program: p, file: executableName(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit}
+	i := invocation{
+		Program: p, file: executableName(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit,
+	}
 	ctx, stop := untilSignal(i.stderr)
 	status := i.execute(ctx, os.Args[1:])
 	stop()

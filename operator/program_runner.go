@@ -14,8 +14,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/retention"
 )
 
-// programRunner runs the command run. It opens what the program serves, makes the environment of [runParts], and ends everything
-// after the parts.
+// programRunner runs the command run. It opens what the program serves, makes the environment of [runParts], and ends
+// everything after the parts.
 type programRunner struct {
 	invocation
 	line      *commandLine
@@ -32,7 +32,8 @@ type programRunner struct {
 	env       environment
 }
 
-// run opens what the program serves, runs the parts, and ends everything that it has opened. namespace is that of the configuration.
+// run opens what the program serves, runs the parts, and ends everything that it has opened. namespace is that of the
+// configuration.
 func (p *programRunner) run(ctx context.Context, namespace string) error {
 	if err := p.connect(); err != nil {
 		return err
@@ -95,7 +96,8 @@ func (p *programRunner) openPages(ctx context.Context) (err error) {
 // openWebhooks opens the address of the webhooks.
 func (p *programRunner) openWebhooks(ctx context.Context) (err error) {
 	p.env.webhooks, err = openWebhookService(ctx, p.madeParts, webhookSettings{
-		flags: p.line.webhooks, program: p.Name, namespace: p.env.namespace, pod: p.env.pod, watched: p.client.Namespaces(), mode: p.env.mode, log: p.log,
+		flags: p.line.webhooks, program: p.Name, namespace: p.env.namespace, pod: p.env.pod, watched: p.client.Namespaces(),
+		mode: p.env.mode, log: p.log,
 	})
 	return err
 }
@@ -107,15 +109,17 @@ func (p *programRunner) makeElection() (err error) {
 	}
 	flags := p.line.election
 	p.env.election, err = newElection(candidacy{
-		fence: p.fence, program: p.Name, leaseName: cmp.Or(flags.name, p.Name), leaseNamespace: cmp.Or(flags.namespace, p.env.namespace),
-		kindsHash: kindsHashOf(p.needs.Reconciles), pod: p.env.pod, watched: p.client.Namespaces(), log: p.log, problems: p.env.problems, exit: p.exit,
+		fence: p.fence, program: p.Name, leaseName: cmp.Or(flags.name, p.Name),
+		leaseNamespace: cmp.Or(flags.namespace, p.env.namespace),
+		kindsHash:      kindsHashOf(p.needs.Reconciles), pod: p.env.pod, watched: p.client.Namespaces(), log: p.log,
+		problems: p.env.problems, exit: p.exit,
 	})
 	return err
 }
 
-// warnIfMoved logs an error if the objects of the installation were moved to another namespace, or have got another name, after
-// they were printed. installation is the value of [manifests.InstallationVariable]. It may be empty. The name of a Pod begins with
-// that of its Deployment.
+// warnIfMoved logs an error if the objects of the installation were moved to another namespace, or have got another
+// name, after they were printed. installation is the value of [manifests.InstallationVariable]. It may be empty. The
+// name of a Pod begins with that of its Deployment.
 func warnIfMoved(log *slog.Logger, installation, namespace, pod string) {
 	name, printedNamespace, isPrinted := strings.Cut(installation, ".")
 	flag := "--namespace " + namespace
@@ -128,21 +132,24 @@ func warnIfMoved(log *slog.Logger, installation, namespace, pod string) {
 		flag = "--name-prefix"
 	}
 	log.Error("the manifests were changed after they were printed, so the permissions and the webhook configurations have other names than the program expects",
-		"printed for", installation, "runs in", namespace, "pod", pod, "do", "print the manifests again with "+flag+", in place of namespace, namePrefix or nameSuffix of Kustomize")
+		"printed for", installation, "runs in", namespace, "pod", pod,
+		"do", "print the manifests again with "+flag+", in place of namespace, namePrefix or nameSuffix of Kustomize")
 }
 
-// maxPodPrefix is how much of the name of a Deployment is at the beginning of the names of its Pods: the server may cut the rest.
+// maxPodPrefix is how much of the name of a Deployment is at the beginning of the names of its Pods: the server may cut
+// the rest.
 const maxPodPrefix = 40
 
-// startRetention begins to keep the permissions of the program in namespaces whose objects have its finalizers. It returns the
-// context for the parts.
+// startRetention begins to keep the permissions of the program in namespaces whose objects have its finalizers. It
+// returns the context for the parts.
 func (p *programRunner) startRetention(ctx context.Context) context.Context {
 	namespaces := retainedNamespaces(p.madeParts, p.line.namespaces, p.env.namespace)
 	if len(namespaces) == 0 {
 		return ctx
 	}
 	keeper := retention.New(retention.Config{
-		Client: p.client.AllNamespaces(), Log: p.log, Namespaces: namespaces, Reconciled: p.needs.Reconciles, Finalizers: p.needs.Finalizers, Command: ownCommand(p.file),
+		Client: p.client.AllNamespaces(), Log: p.log, Namespaces: namespaces, Reconciled: p.needs.Reconciles,
+		Finalizers: p.needs.Finalizers, Command: ownCommand(p.file),
 	})
 	p.retention = startRetention(ctx, keeper, p.env.elected())
 	return access.WithRetainer(ctx, keeper)

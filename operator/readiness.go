@@ -26,8 +26,8 @@ type readiness struct {
 	election *leaderElection
 	webhooks webhookService
 	features features
-	// converted are the kinds that the program converts. The first list of such a kind can need a conversion, and API servers
-	// call only Pods that are ready.
+	// converted are the kinds that the program converts. The first list of such a kind can need a conversion, and API
+	// servers call only Pods that are ready.
 	converted map[schema.GroupKind]bool
 }
 
@@ -60,12 +60,12 @@ func (r *readiness) unreadyReasons() []string {
 	return slices.Compact(lines)
 }
 
-// unsyncedStreams returns the streams that the program waits for, and the streams that are left out. A stream is left out if
-// it may not be listed for long, and the same objects of another namespace have been listed: a namespace that cannot be read,
-// such as one that was deleted with its Role, does not stop the work elsewhere.
+// unsyncedStreams returns the streams that the program waits for, and the streams that are left out. A stream is left
+// out if it may not be listed for long, and the same objects of another namespace have been listed: a namespace that
+// cannot be read, such as one that was deleted with its Role, does not stop the work elsewhere.
 //
-// For example, the program watches webapps in shop and in lab. The server forbids the list in lab. While the list in shop is
-// under way, both streams are unsynced. Once that list is complete, the stream in lab is left out.
+// For example, the program watches webapps in shop and in lab. The server forbids the list in lab. While the list in
+// shop is under way, both streams are unsynced. Once that list is complete, the stream in lab is left out.
 func (r *readiness) unsyncedStreams() (unsynced, leftOut []wire.Stream) {
 	states := r.uncached()
 	for _, s := range r.cached() {

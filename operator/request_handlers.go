@@ -11,8 +11,8 @@ import (
 
 // newFencedClient returns the client of a program with its own connections. fence may be nil.
 //
-// It puts the fence directly above the transport, as number 15 of the handlers in docs/architecture.md. So the fence checks
-// each repetition of a request.
+// It puts the fence directly above the transport, as number 15 of the handlers in docs/architecture.md. So the fence
+// checks each repetition of a request.
 func newFencedClient(config *kube.Config, fence *lease.Fence) (*kube.Client, error) {
 	if fence != nil {
 		config = config.Clone()
@@ -21,8 +21,9 @@ func newFencedClient(config *kube.Config, fence *lease.Fence) (*kube.Client, err
 	return kube.NewClient(config)
 }
 
-// addRequestHandlers returns c with the handlers that this package adds to all requests of the parts. docs/architecture.md
-// numbers all handlers of a request. This function adds the numbers 7 to 11. A request passes from the first to the last:
+// addRequestHandlers returns c with the handlers that this package adds to all requests of the parts.
+// docs/architecture.md numbers all handlers of a request. This function adds the numbers 7 to 11. A request passes from
+// the first to the last:
 //
 //	…6  the handlers of a controller (controller/pipeline.go)
 //	7   labelGuard        refuses an apply that would take over somebody else's object by a label of OwnsByLabel
@@ -54,8 +55,8 @@ func addRequestHandlers(c *kube.Client, env environment, needs kube.Needs, reque
 	return c
 }
 
-// newFeatureClient returns a client for a feature. The feature can ask the server while the client of the program is busy, or is the
-// client of a standby, which may write nothing.
+// newFeatureClient returns a client for a feature. The feature can ask the server while the client of the program is
+// busy, or is the client of a standby, which may write nothing.
 func newFeatureClient(config *kube.Config, problems *problemReporter) (*kube.Client, error) {
 	c, err := kube.NewClient(config)
 	if err != nil {

@@ -15,8 +15,8 @@ type retentionRun struct {
 	running sync.WaitGroup
 }
 
-// startRetention runs a keeper from the election of this replica on. elected is nil without an election. The keeper goes on after
-// the end of ctx, because the parts remove finalizers until they have ended.
+// startRetention runs a keeper from the election of this replica on. elected is nil without an election. The keeper
+// goes on after the end of ctx, because the parts remove finalizers until they have ended.
 func startRetention(ctx context.Context, keeper *retention.Keeper, elected <-chan struct{}) *retentionRun {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &retentionRun{stop: stop}
@@ -50,7 +50,9 @@ func retainedNamespaces(parts []Part, watched []string, own string) []string {
 	return retention.Namespaces(all, watched, own)
 }
 
-// retentionRules returns the permissions that the retention of Roles needs in an installation of this name and namespace.
+// retentionRules returns the permissions that the retention of Roles needs in an installation of this name and
+// namespace.
 func retentionRules(parts []Part, watched []string, name, namespace string) []kube.PolicyRule {
-	return retention.Rules(manifests.Installation{Name: name, Namespace: namespace}, retainedNamespaces(parts, watched, namespace))
+	return retention.Rules(manifests.Installation{Name: name, Namespace: namespace},
+		retainedNamespaces(parts, watched, namespace))
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/samples"
 )
 
-// linkedRoundTripCode makes each part that embeds it check the conversions of a program. It is for tests: package yaretest looks
-// for a part with its method, which is exported for this reason. No program calls the method. So the linker leaves the
-// method out of programs, also of those with a converter: see part_code.go.
+// linkedRoundTripCode makes each part that embeds it check the conversions of a program. It is for tests: package
+// yaretest looks for a part with its method, which is exported for this reason. No program calls the method. So the
+// linker leaves the method out of programs, also of those with a converter: see part_code.go.
 type linkedRoundTripCode struct{}
 
 // CheckRoundTrips converts count random objects of each version of each kind with a converter among parts, and partial
 // objects, to all other versions and back. The same seed gives the same objects.
 //
 // report is called once for each kind: with what breaks a law of conversions, and with the fields whose values only an
-// annotation keeps, by the step, such as "v2 to v1". A value that is false, zero or empty does not count. sample is called with
-// some objects in a version that is served, and with what they are in another version. CheckRoundTrips returns an error of
-// sample, or what is wrong with the converters.
+// annotation keeps, by the step, such as "v2 to v1". A value that is false, zero or empty does not count. sample is
+// called with some objects in a version that is served, and with what they are in another version. CheckRoundTrips
+// returns an error of sample, or what is wrong with the converters.
 func (linkedRoundTripCode) CheckRoundTrips(parts []Part, seed uint64, count int,
 	report func(kind string, problems []string, kept map[string][]string),
 	sample func(from, to wire.Resource, object, converted []byte) error,
@@ -54,7 +54,9 @@ func (linkedRoundTripCode) CheckRoundTrips(parts []Part, seed uint64, count int,
 const maxSamples = 40
 
 // sampleConversions calls sample with objects of each version of k that is served, and what they are in each other one.
-func sampleConversions(k *conversion.Kind, seed uint64, sample func(from, to wire.Resource, object, converted []byte) error) error {
+func sampleConversions(
+	k *conversion.Kind, seed uint64, sample func(from, to wire.Resource, object, converted []byte) error,
+) error {
 	for _, from := range k.Versions() {
 		for _, to := range k.Versions() {
 			if !from.Served || !to.Served || from.Resource == to.Resource {

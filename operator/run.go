@@ -36,7 +36,8 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	}
 	var err error
 	env.webhooks, err = openWebhookService(ctx, parts, webhookSettings{
-		program: c.FieldManager(), namespace: env.namespace, watched: c.Namespaces(), mode: env.mode, test: test, log: env.log,
+		program: c.FieldManager(), namespace: env.namespace, watched: c.Namespaces(), mode: env.mode, test: test,
+		log: env.log,
 	})
 	if err != nil {
 		return err
@@ -48,8 +49,8 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 // environment is what a program has beside its parts and its client.
 type environment struct {
 	log *slog.Logger
-	// listeners take requests to the program. Whoever opens the listeners closes them. The program serves them only while it
-	// runs. Without a listener nothing is counted.
+	// listeners take requests to the program. Whoever opens the listeners closes them. The program serves them only while
+	// it runs. Without a listener nothing is counted.
 	listeners listeners
 	// problems reports the problems of requests. It may be nil.
 	problems *problemReporter
@@ -91,9 +92,9 @@ func (env environment) termVersion() string {
 
 // runParts runs parts as Run does, in env.
 //
-// The end comes in this order. The program reports that it is not ready, and takes no new work. The parts finish what is
-// under way, each within its grace. The services end. The listeners, which have answered until then, are closed. The streams
-// end. Then the caller releases the lease, and ends the webhooks.
+// The end comes in this order. The program reports that it is not ready, and takes no new work. The parts finish what
+// is under way, each within its grace. The services end. The listeners, which have answered until then, are closed. The
+// streams end. Then the caller releases the lease, and ends the webhooks.
 func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part) error {
 	needs, err := needsOf(parts)
 	if err != nil {

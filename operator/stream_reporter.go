@@ -18,13 +18,13 @@ const (
 	quietFailures = 2
 	// maxErrorTexts bounds how many different errors of one stream are counted separately.
 	maxErrorTexts = 16
-	// objectErrorsExpire is how long the objects of a stream that cannot be processed are counted after the last of them. Then
-	// the count begins anew.
+	// objectErrorsExpire is how long the objects of a stream that cannot be processed are counted after the last of them.
+	// Then the count begins anew.
 	objectErrorsExpire = 10 * time.Minute
 )
 
-// streamReporter logs the errors of streams. It logs an error when the error is new, and then at its second, fourth, eighth and
-// so on occurrence. It logs once that the stream works again. It logs every other occurrence with -v only.
+// streamReporter logs the errors of streams. It logs an error when the error is new, and then at its second, fourth,
+// eighth and so on occurrence. It logs once that the stream works again. It logs every other occurrence with -v only.
 type streamReporter struct {
 	log *slog.Logger
 	// isReported reports whether the log has the reason of an error already.

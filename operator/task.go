@@ -23,7 +23,9 @@ import (
 //	operator.Task("report", report, controller.Reads[corev1.Node](wire.VerbList))
 //
 // A function that follows the objects of a kind is a [Watcher]. Its program defines the kind.
-func Task(name string, run func(ctx context.Context, rt *controller.Runtime) error, permissions ...controller.Permission) Part {
+func Task(
+	name string, run func(ctx context.Context, rt *controller.Runtime) error, permissions ...controller.Permission,
+) Part {
 	var needs kube.Needs
 	errs := []error{addPermissions(&needs, permissions)}
 	if name == "" {

@@ -22,8 +22,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/serving"
 )
 
-// testConversionServer serves the conversions of all programs in the process of a test, until their cluster ends. A kind has one
-// conversion in a cluster, and a test goes on after its program, so no program can serve the conversions.
+// testConversionServer serves the conversions of all programs in the process of a test, until their cluster ends. A
+// kind has one conversion in a cluster, and a test goes on after its program, so no program can serve the conversions.
 type testConversionServer struct {
 	url    string
 	bundle []byte
@@ -47,10 +47,13 @@ func newTestConversionServer(ctx context.Context, log *slog.Logger) (*testConver
 		_ = listener.Close() // it has no calls yet
 		return nil, err
 	}
-	s := &testConversionServer{url: "https://" + listener.Addr().String(), bundle: bundle, handlers: make(map[string]http.Handler)}
+	s := &testConversionServer{
+		url: "https://" + listener.Addr().String(), bundle: bundle, handlers: make(map[string]http.Handler),
+	}
 	s.server = serving.Serve(listener, s, serving.Options{
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate, nil },
-		Log:            log, Fail: func(err error) { log.Error("the conversions of this test are not served any more", "error", err) },
+		Log:            log,
+		Fail:           func(err error) { log.Error("the conversions of this test are not served any more", "error", err) },
 	})
 	return s, nil
 }
@@ -105,14 +108,17 @@ func (s *testConversionServer) addHandler(handler http.Handler, paths map[string
 	}
 }
 
-// publish publishes the conversions of a program, and serves them. A kind is served once the schemas of the cluster are known:
-// the API server may keep what it has converted before that, and answer with it until the object changes.
-func (s *testConversionServer) publish(ctx context.Context, client *kube.Client, all *programConversions, log *slog.Logger) error {
+// publish publishes the conversions of a program, and serves them. A kind is served once the schemas of the cluster are
+// known: the API server may keep what it has converted before that, and answer with it until the object changes.
+func (s *testConversionServer) publish(
+	ctx context.Context, client *kube.Client, all *programConversions, log *slog.Logger,
+) error {
 	use, paths := all.useSchemasAfter(0), all.paths()
 	p, err := crdpublishing.New(crdpublishing.Config{
 		Paths: all.paths(), Target: configuration.Target{URL: s.url}, Log: log,
 		BundleFor: func([]byte) []byte { return s.bundle }, Changed: func() <-chan struct{} { return nil },
-		Client: client.WithFieldManager(conversionManager(client)), UseSchemas: func(definition string, schemas map[string]*crd.Schema) {
+		Client: client.WithFieldManager(conversionManager(client)),
+		UseSchemas: func(definition string, schemas map[string]*crd.Schema) {
 			use(definition, schemas)
 			s.addHandler(all.handler, map[string]string{definition: paths[definition]})
 		},
@@ -131,8 +137,8 @@ func (s *testConversionServer) publish(ctx context.Context, client *kube.Client,
 	return nil
 }
 
-// publishOnce publishes the conversion of a kind, and returns when the API server converts by it. The API server then ends
-// the watches of the kind, because it serves the kind anew.
+// publishOnce publishes the conversion of a kind, and returns when the API server converts by it. The API server then
+// ends the watches of the kind, because it serves the kind anew.
 func publishOnce(ctx context.Context, p *crdpublishing.Publisher, client *kube.Client, k *conversion.Kind) error {
 	watch := wire.Stream{Resource: storageVersion(k).Resource}
 	stream, err := client.Do(ctx, watch.Request(wire.VerbWatch))
@@ -162,9 +168,9 @@ func publishOnce(ctx context.Context, p *crdpublishing.Publisher, client *kube.C
 	return nil
 }
 
-// publishUnwatchable publishes the conversion of a kind whose watch the API server refuses, and returns when the API server
-// accepts the watch. The API server refuses a watch after the end of a program, if objects are stored in another version than
-// that of the watch.
+// publishUnwatchable publishes the conversion of a kind whose watch the API server refuses, and returns when the API
+// server accepts the watch. The API server refuses a watch after the end of a program, if objects are stored in another
+// version than that of the watch.
 func publishUnwatchable(ctx context.Context, p *crdpublishing.Publisher, client *kube.Client, watch wire.Stream) error {
 	if _, err := p.Publish(ctx, watch.Resource.String()); err != nil {
 		return err
@@ -182,6 +188,6 @@ func publishUnwatchable(ctx context.Context, p *crdpublishing.Publisher, client 
 	}
 }
 
-// watchEndTime is how long an API server takes at most to end the watches of a kind whose conversion has changed. Later it
-// uses the conversion, too.
+// watchEndTime is how long an API server takes at most to end the watches of a kind whose conversion has changed. Later
+// it uses the conversion, too.
 const watchEndTime = 5 * time.Second

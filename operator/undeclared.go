@@ -30,7 +30,8 @@ func refuseUndeclared(checker *access.Checker) func(wire.Handler) wire.Handler {
 				Verb: r.Verb, Ref: ref, Subresource: r.Subresource, Code: http.StatusForbidden,
 				Answer: metav1.Status{
 					Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
-					Message: "it was not sent, because the program does not declare it: " + advice(ctx, checker.Declaration(r, missing)) + watchAdvice(ctx, r),
+					Message: "it was not sent, because the program does not declare it: " +
+						advice(ctx, checker.Declaration(r, missing)) + watchAdvice(ctx, r),
 				},
 			}
 		})
@@ -49,8 +50,8 @@ func advice(ctx context.Context, declaration string) string {
 	return "add " + declaration + " " + place
 }
 
-// watchAdvice returns the end of the advice for r, a request that was not sent. A controller that reads a kind usually has
-// to follow its changes too. It returns nothing for another request.
+// watchAdvice returns the end of the advice for r, a request that was not sent. A controller that reads a kind usually
+// has to follow its changes too. It returns nothing for another request.
 func watchAdvice(ctx context.Context, r *wire.Request) string {
 	if r.Subresource != "" || r.Verb != wire.VerbGet && r.Verb != wire.VerbList || logAttr(ctx, "controller") == "" {
 		return ""
@@ -58,8 +59,8 @@ func watchAdvice(ctx context.Context, r *wire.Request) string {
 	return "; if a change of the object must lead to a reconcile, watch it by controller.WatchesReferenced or controller.Watches instead"
 }
 
-// logAttr returns the log attribute of a name that the part has whose context ctx is. It returns nothing if the part has
-// no such attribute.
+// logAttr returns the log attribute of a name that the part has whose context ctx is. It returns nothing if the part
+// has no such attribute.
 func logAttr(ctx context.Context, key string) string {
 	if s, ok := logctx.From(ctx); ok {
 		for _, a := range s.LogAttrs() {
@@ -80,7 +81,8 @@ func explainRefusal(ctx context.Context, checker *access.Checker, r *wire.Reques
 		return err
 	}
 	if strings.HasPrefix(e.Answer.Message, "field label not supported: ") {
-		return withRemedy(e, `select by kube.NewIndex and Index.Is, or give the field of a custom resource the tag crd:"selectable"`)
+		return withRemedy(e,
+			`select by kube.NewIndex and Index.Is, or give the field of a custom resource the tag crd:"selectable"`)
 	}
 	if checker == nil || !kube.IsForbidden(err) {
 		return err

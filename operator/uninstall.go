@@ -45,7 +45,8 @@ func (u uninstaller) uninstall(ctx context.Context, o options, needs kube.Needs)
 		return err
 	}
 	if flags.abandonCleanup && !flags.deleteObjects {
-		return errors.New("--abandon-cleanup goes with --delete-objects: --remove-finalizers is for the finalizers of objects that stay")
+		return errors.New(
+			"--abandon-cleanup goes with --delete-objects: --remove-finalizers is for the finalizers of objects that stay")
 	}
 	var kinds []wire.Resource
 	for _, t := range ownDefinitions(needs) {
@@ -59,11 +60,15 @@ func (u uninstaller) uninstall(ctx context.Context, o options, needs kube.Needs)
 	return uninstall.Run(ctx, u.client, &uninstall.Options{
 		Installation: manifests.Installation{Program: u.program, Name: name, Namespace: namespace},
 		Watched:      o.namespaces, LeaseNamespace: o.election.namespace, LeaseName: o.election.name,
-		Kinds: kinds, Reconciled: append(needs.Reconciles, kinds...), Finalizers: needs.Finalizers, HasWebhooksOrConverters: hasWebhooksOrConverters(u.parts),
-		DeleteObjects: flags.deleteObjects, AbandonCleanup: flags.abandonCleanup, RemoveFinalizers: flags.removeFinalizers, DryRun: o.isDryRun,
+		Kinds: kinds, Reconciled: append(needs.Reconciles, kinds...),
+		Finalizers: needs.Finalizers, HasWebhooksOrConverters: hasWebhooksOrConverters(u.parts),
+		DeleteObjects: flags.deleteObjects, AbandonCleanup: flags.abandonCleanup, RemoveFinalizers: flags.removeFinalizers,
+		DryRun:  o.isDryRun,
 		Timeout: timeout, Out: u.out,
 		Migrate: func(ctx context.Context) error {
-			return migrator{program: u.program, parts: u.parts, client: u.client, server: u.server, in: u.in, out: u.out}.migrate(ctx, o, needs)
+			return migrator{
+				program: u.program, parts: u.parts, client: u.client, server: u.server, in: u.in, out: u.out,
+			}.migrate(ctx, o, needs)
 		},
 		Confirm: prompt{in: u.in, out: u.out, isConfirmed: o.isConfirmed, timeout: timeout}.confirm,
 	})

@@ -11,7 +11,8 @@ const modulePath = "github.com/yare-go/yare"
 // versions returns the versions of the program, of yare and of Go, as the build information has
 // them.
 func versions() string {
-	return programVersion() + ", yare " + yareVersion() + ", " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+	return programVersion() + ", yare " + yareVersion() + ", " + runtime.Version() + " " + runtime.GOOS + "/" +
+		runtime.GOARCH
 }
 
 // yareVersion returns the version of yare, as the build information has it.

@@ -34,13 +34,15 @@ import (
 //     reached, a timeout, an answer 429 or 5xx, an ended context.
 //   - Any other error, and a panic, refuses the request with its text.
 //
-// The client c reads from the cache, as that of [controller.Runtime.CachedClient], and it cannot write. What it reads is
-// declared by permissions. [CallOf] returns who makes the request, and [Warn] shows the user a warning. Several calls
-// run at once.
+// The client c reads from the cache, as that of [controller.Runtime.CachedClient], and it cannot write. What it reads
+// is declared by permissions. [CallOf] returns who makes the request, and [Warn] shows the user a warning. Several
+// calls run at once.
 //
 // Every replica answers, also a standby. While no replica answers, requests about these objects fail. The flag
 // --webhooks sets the address, and the command manifests prints it: see docs/guide/webhooks.md.
-func Validate[T any, P kube.DefinedObjectOf[T]](check func(ctx context.Context, before, after *T, c *kube.Client) error, permissions ...controller.Permission) Part {
+func Validate[T any, P kube.DefinedObjectOf[T]](
+	check func(ctx context.Context, before, after *T, c *kube.Client) error, permissions ...controller.Permission,
+) Part {
 	return ValidateWith[T, P](ValidateOptions{}, check, permissions...)
 }
 
@@ -59,9 +61,13 @@ type ValidateOptions struct {
 }
 
 // ValidateWith returns the part that [Validate] returns, with options.
-func ValidateWith[T any, P kube.DefinedObjectOf[T]](options ValidateOptions, check func(ctx context.Context, before, after *T, c *kube.Client) error, permissions ...controller.Permission) Part {
+func ValidateWith[T any, P kube.DefinedObjectOf[T]](
+	options ValidateOptions, check func(ctx context.Context, before, after *T, c *kube.Client) error,
+	permissions ...controller.Permission,
+) Part {
 	return newWebhookPart(admission.Validator[T, P](check, admission.ValidatorOptions{
-		Deletions: options.OnDelete, Metadata: options.OnMetadata, NoRatcheting: options.NoRatcheting, Ignore: options.AllowUnanswered,
+		Deletions: options.OnDelete, Metadata: options.OnMetadata, NoRatcheting: options.NoRatcheting,
+		Ignore: options.AllowUnanswered,
 	}), permissions)
 }
 

@@ -12,7 +12,8 @@ import (
 // the webhooks and conversions of its parts. name is the name of the Service, and namespace is that of the program.
 func webhookAccess(name, namespace string, parts []Part) []kube.Access {
 	all := append(configpublishing.Access(manifests.ClusterName(name, namespace), namespace, name), kube.Access{
-		Resource: certificates.Resource(), Verbs: certificates.Verbs(), Names: []string{manifests.WebhookSecretName(name)}, OwnNamespace: true,
+		Resource: certificates.Resource(), Verbs: certificates.Verbs(), Names: []string{manifests.WebhookSecretName(name)},
+		OwnNamespace: true,
 	})
 	if conversions, isFound, err := conversionsOf(parts); err == nil && isFound {
 		all = append(all, conversions.access()...)

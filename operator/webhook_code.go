@@ -12,7 +12,8 @@ import (
 // webhookCodePart is a part that brings the [webhookCode]: each [webhookPart] and each [converterPart].
 type webhookCodePart interface{ webhookCode() webhookCode }
 
-// webhookCode acts for all webhooks and converters of a program. A program without any has no code for them: see part_code.go.
+// webhookCode acts for all webhooks and converters of a program. A program without any has no code for them: see
+// part_code.go.
 type webhookCode interface {
 	// openWebhooks opens the address of the webhooks.
 	openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error)
@@ -35,7 +36,8 @@ func webhookCodeIn(parts []Part) (webhookCode, error) {
 			return p.webhookCode(), nil
 		}
 	}
-	return nil, errors.New("the program has no webhooks: add operator.Validate, operator.Default or operator.Convert to its parts")
+	return nil, errors.New(
+		"the program has no webhooks: add operator.Validate, operator.Default or operator.Convert to its parts")
 }
 
 // linkedWebhookCode makes each part that embeds it a [webhookCodePart].
@@ -65,7 +67,9 @@ func (*programWebhookCode) webhookAccess(name, namespace string, parts []Part) [
 }
 
 // searchWebhookConflicts notes the webhooks of others that API servers call beside webhooks. It sets c.Webhooks.
-func (*programWebhookCode) searchWebhookConflicts(ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook) error {
+func (*programWebhookCode) searchWebhookConflicts(
+	ctx context.Context, c *manifests.WebhookConflicts, webhooks []*admission.Webhook,
+) error {
 	for _, w := range webhooks {
 		c.Webhooks = append(c.Webhooks, w.Name())
 	}

@@ -25,11 +25,11 @@ import (
 type webhookEndpoint interface {
 	// open opens the address. With an error it may return an address that is open. It is called first, and once.
 	open(ctx context.Context) (webhookAddress, error)
-	// start prepares the certificate once the program has a client, and registers its metrics. The methods below are called
-	// after start.
+	// start prepares the certificate once the program has a client, and registers its metrics. The methods below are
+	// called after start.
 	start(rt webhookRuntime) error
-	// certificate returns the function that returns the certificate of a connection. The function is nil if the calls come without
-	// TLS.
+	// certificate returns the function that returns the certificate of a connection. The function is nil if the calls come
+	// without TLS.
 	certificate() func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// run keeps the certificate until ctx ends. It returns at once if there is nothing to keep.
 	run(ctx context.Context) error
@@ -37,8 +37,8 @@ type webhookEndpoint interface {
 	ready() error
 	// status returns how long the certificate and the newest CA are valid. Zero stands for neither.
 	status() certificates.Status
-	// isPublishedByProgram reports whether the program publishes the configurations of its webhooks, with the bundle of bundleFor.
-	// Otherwise whoever gives the program its certificate publishes them.
+	// isPublishedByProgram reports whether the program publishes the configurations of its webhooks, with the bundle of
+	// bundleFor. Otherwise whoever gives the program its certificate publishes them.
 	isPublishedByProgram() bool
 	// bundleFor and changed are the fields BundleFor and Changed of [configpublishing.Config].
 	bundleFor(published []byte) []byte
@@ -87,8 +87,9 @@ func (e *storeEndpoint) open(ctx context.Context) (webhookAddress, error) {
 func (e *storeEndpoint) start(rt webhookRuntime) (err error) {
 	service := cmp.Or(e.settings.flags.service, e.settings.program)
 	e.store, err = certificates.New(certificates.Config{
-		Client: rt.unfencedClient, Namespace: e.settings.namespace, Secret: manifests.WebhookSecretName(service), Deployment: service,
-		Names: certificates.ServiceNames(service, e.settings.namespace), Log: e.settings.log,
+		Client: rt.unfencedClient, Namespace: e.settings.namespace, Secret: manifests.WebhookSecretName(service),
+		Deployment: service,
+		Names:      certificates.ServiceNames(service, e.settings.namespace), Log: e.settings.log,
 	})
 	if err == nil {
 		registerWebhookCertificates(rt.registry, e.store.Status)

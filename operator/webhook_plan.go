@@ -68,13 +68,15 @@ func (p webhookPlanner) plan() (plan webhookPlan, err error) {
 		plan.args = append(plan.args, "--webhooks=:"+strconv.Itoa(port))
 	}
 	if slices.Contains(used, port) {
-		return plan, fmt.Errorf("--webhooks has the port %d, which the program uses otherwise: give --webhooks another port", port)
+		return plan, fmt.Errorf("--webhooks has the port %d, which the program uses otherwise: give --webhooks another port",
+			port)
 	}
 	if p.options.webhooks.service == "" && p.name != p.program {
 		plan.args = append(plan.args, "--webhook-service="+p.name)
 	}
 	if p.options.manifests.webhookSecret != "" {
-		plan.args = append(plan.args, "--webhook-cert="+manifests.WebhookFolder+"/tls.crt", "--webhook-key="+manifests.WebhookFolder+"/tls.key")
+		plan.args = append(plan.args, "--webhook-cert="+manifests.WebhookFolder+"/tls.crt",
+			"--webhook-key="+manifests.WebhookFolder+"/tls.key")
 	}
 	if p.isIssuing() {
 		plan.access = webhookAccess(p.name, p.namespace, p.parts)
@@ -105,13 +107,15 @@ func (p webhookPlanner) check() error {
 	webhooks, flags := p.options.webhooks, p.options.manifests
 	switch {
 	case webhooks.isOff() && flags.isAboutWebhooks():
-		return errors.New(`--webhooks "" serves no webhooks: leave out --webhook-entries, --webhook-secret and --webhook-annotation`)
+		return errors.New(
+			`--webhooks "" serves no webhooks: leave out --webhook-entries, --webhook-secret and --webhook-annotation`)
 	case flags.webhookSecret != "" && webhooks.cert != "":
 		return errors.New("--webhook-secret and --webhook-cert exclude each other: both name the certificate")
 	case webhooks.service != "" && webhooks.service != p.name:
 		return fmt.Errorf("--webhook-service is %q, but the Service of the manifests has the name of all their objects: leave out --webhook-service, or give the name with --name-prefix", webhooks.service)
 	case p.port == manifests.WebhookPort:
-		return fmt.Errorf("the metrics have the port %d, which the Service has for the webhooks: give %s another port", p.port, p.pagesFlag)
+		return fmt.Errorf("the metrics have the port %d, which the Service has for the webhooks: give %s another port",
+			p.port, p.pagesFlag)
 	}
 	return nil
 }
@@ -126,7 +130,8 @@ func (p webhookPlanner) isIssuing() bool {
 func (p webhookPlanner) configurations() (all []manifests.WebhookConfiguration, err error) {
 	var validatingEntries, mutatingEntries []any
 	if p.options.manifests.webhookEntries || !p.isIssuing() {
-		validating, mutating, err := configuration.Entries(webhooksOf(p.parts), configuration.Target{ServiceNamespace: p.namespace, ServiceName: p.name, Namespaces: p.options.namespaces})
+		validating, mutating, err := configuration.Entries(webhooksOf(p.parts),
+			configuration.Target{ServiceNamespace: p.namespace, ServiceName: p.name, Namespaces: p.options.namespaces})
 		if err != nil {
 			return nil, err
 		}

@@ -23,14 +23,16 @@ const (
 	probeInterval = 50 * time.Millisecond
 )
 
-// webhookTest is what a program does about its webhooks in the process of a test alone. [Run] alone makes one, so the linker
-// leaves the code out of programs made with [Main]. The types of its parameters are linked into each program.
+// webhookTest is what a program does about its webhooks in the process of a test alone. [Run] alone makes one, so the
+// linker leaves the code out of programs made with [Main]. The types of its parameters are linked into each program.
 type webhookTest interface {
 	// wrapHandler returns a handler that answers probes, and passes all other calls on to next. It is called once.
 	wrapHandler(next http.Handler) http.Handler
-	// waitForCalls waits until the API server calls the webhooks of configurations of these kinds. The client makes probes with a
-	// namespace and a name. ready returns nil once the configurations are published. wrapHandler was called before.
-	waitForCalls(ctx context.Context, client *kube.Client, kinds []string, ready func() error, namespace, name string) error
+	// waitForCalls waits until the API server calls the webhooks of configurations of these kinds. The client makes probes
+	// with a namespace and a name. ready returns nil once the configurations are published. wrapHandler was called before.
+	waitForCalls(
+		ctx context.Context, client *kube.Client, kinds []string, ready func() error, namespace, name string,
+	) error
 	// waitForNoCalls waits until no probe reaches the handler any more, or ctx ends.
 	waitForNoCalls(ctx context.Context, client *kube.Client, namespace, name string)
 	// publishConversions calls [conversionService.publishInTest].
@@ -47,14 +49,18 @@ func (p *webhookProbe) wrapHandler(next http.Handler) http.Handler {
 	return p.prober
 }
 
-func (*webhookProbe) publishConversions(ctx context.Context, c conversionService, client *kube.Client, log *slog.Logger) error {
+func (*webhookProbe) publishConversions(
+	ctx context.Context, c conversionService, client *kube.Client, log *slog.Logger,
+) error {
 	return c.publishInTest(ctx, client, log)
 }
 
-// waitForCalls makes dry runs of a ConfigMap of a namespace and a name until the prober has seen the calls. It returns an
-// error if that takes more than firstCallTime. If the program may not create ConfigMaps, waitForCalls returns when the
-// configurations are published: then the first calls may be missing.
-func (p *webhookProbe) waitForCalls(ctx context.Context, client *kube.Client, kinds []string, ready func() error, namespace, name string) error {
+// waitForCalls makes dry runs of a ConfigMap of a namespace and a name until the prober has seen the calls. It returns
+// an error if that takes more than firstCallTime. If the program may not create ConfigMaps, waitForCalls returns when
+// the configurations are published: then the first calls may be missing.
+func (p *webhookProbe) waitForCalls(
+	ctx context.Context, client *kube.Client, kinds []string, ready func() error, namespace, name string,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, firstCallTime)
 	defer cancel()
 	missing := make(map[string]bool)
@@ -109,8 +115,10 @@ func (p *webhookProbe) waitForNoCalls(ctx context.Context, client *kube.Client, 
 // tryConfigMap makes a dry run of a new ConfigMap. The types of package kube for writes would enlarge each program.
 func tryConfigMap(ctx context.Context, client *kube.Client, namespace, name string) error {
 	_, err := client.Do(ctx, &wire.Request{
-		Verb:      wire.VerbCreate,
-		Resource:  wire.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Plural: "configmaps"},
+		Verb: wire.VerbCreate,
+		Resource: wire.Resource{
+			GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Plural: "configmaps",
+		},
 		Namespace: namespace, Query: url.Values{"dryRun": {"All"}},
 		Body: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `"}}`),
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 )
 
-// revokeWebhookAuthority runs the command [revokeCommand]. It replaces the authorities in the Secret of an installation by a new one,
-// and revokes the replaced authorities and those of the published bundles.
+// revokeWebhookAuthority runs the command [revokeCommand]. It replaces the authorities in the Secret of an installation
+// by a new one, and revokes the replaced authorities and those of the published bundles.
 func revokeWebhookAuthority(ctx context.Context, i invocation, line *commandLine) error {
 	name, namespace, err := line.install.names(i.Name)
 	if err != nil {
@@ -25,7 +25,8 @@ func revokeWebhookAuthority(ctx context.Context, i invocation, line *commandLine
 	}
 	client = client.WithFieldManager(i.Name) // the program owns the fields of the Secret
 	secret := manifests.WebhookSecretName(name)
-	fmt.Fprintf(i.stdout, "revokes the authorities of webhooks in the Secret %s/%s of the cluster %s\n", namespace, secret, server)
+	fmt.Fprintf(i.stdout, "revokes the authorities of webhooks in the Secret %s/%s of the cluster %s\n",
+		namespace, secret, server)
 	_, exists, err := live.Find(ctx, client, certificates.Resource(), namespace, secret)
 	if err != nil {
 		return err
@@ -45,12 +46,15 @@ func revokeWebhookAuthority(ctx context.Context, i invocation, line *commandLine
 		return fmt.Errorf("revoke the authorities of webhooks: %w", err)
 	}
 	fmt.Fprintf(i.stdout, "revoked the authorities of the Secret and of %d published bundles, and made a new authority\n"+
-		"the replicas that run present the new authority now, and publish its bundle. Calls may fail until then\n", len(bundles))
+		"the replicas that run present the new authority now, and publish its bundle. Calls may fail until then\n",
+		len(bundles))
 	return nil
 }
 
 // publishedBundles returns the different bundles in the webhook configurations of a name, and prints where they are.
-func publishedBundles(ctx context.Context, client *kube.Client, name string, out io.Writer) (bundles [][]byte, err error) {
+func publishedBundles(
+	ctx context.Context, client *kube.Client, name string, out io.Writer,
+) (bundles [][]byte, err error) {
 	isKnown := make(map[string]bool)
 	for _, resource := range manifests.WebhookConfigurationResources() {
 		c, exists, err := live.Find(ctx, client, resource, "", name)

@@ -84,7 +84,8 @@ func openServedWebhooks(ctx context.Context, s webhookSettings) (webhookService,
 func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) error {
 	var err error
 	w.handler, err = admission.NewHandler(w.webhooks, admission.Options{
-		Client: rt.handlerClient.With(rt.cache.Handler), Namespaces: w.watched, IsStrict: w.mode.isStrict(), Logger: w.log, Observer: newCallMetrics(rt.registry, w.webhooks),
+		Client: rt.handlerClient.With(rt.cache.Handler), Namespaces: w.watched, IsStrict: w.mode.isStrict(), Logger: w.log,
+		Observer:  newCallMetrics(rt.registry, w.webhooks),
 		IsRemoved: func(path string) bool { return w.publisher != nil && w.publisher.IsRemoved(path) },
 	})
 	if err != nil {
@@ -122,8 +123,8 @@ func (w *servedWebhooks) start(ctx context.Context, rt webhookRuntime) error {
 	return w.publishInTest(ctx, rt.unfencedClient)
 }
 
-// addConversions returns a handler that answers the calls of conversions, and passes all other calls on to next. It makes
-// the publisher of the conversions.
+// addConversions returns a handler that answers the calls of conversions, and passes all other calls on to next. It
+// makes the publisher of the conversions.
 func (w *servedWebhooks) addConversions(next http.Handler, rt webhookRuntime) (http.Handler, error) {
 	if w.conversions == nil {
 		return next, nil
@@ -174,7 +175,8 @@ func (w *servedWebhooks) startConversions(ctx, servingCtx context.Context, rt we
 	}
 	if rt.isCounting {
 		counter := objectCounter{
-			client: rt.unfencedClient, cache: rt.cache, namespaces: w.watched, elected: rt.elected, areSubscribed: rt.areSubscribed, log: w.log, registry: rt.registry,
+			client: rt.unfencedClient, cache: rt.cache, namespaces: w.watched, elected: rt.elected,
+			areSubscribed: rt.areSubscribed, log: w.log, registry: rt.registry,
 		}
 		w.running.Go(func() { w.conversions.countObjects(ctx, counter) })
 	}
@@ -196,8 +198,8 @@ func (w *servedWebhooks) publishInTest(ctx context.Context, client *kube.Client)
 	return w.test.waitForCalls(ctx, client, kinds, w.publisher.Ready, w.namespace, w.address.name)
 }
 
-// checkOtherProcess returns an error if another process serves the webhooks of the same configurations. A process that was
-// killed has left its entries, and its address refuses connections.
+// checkOtherProcess returns an error if another process serves the webhooks of the same configurations. A process that
+// was killed has left its entries, and its address refuses connections.
 func (w *servedWebhooks) checkOtherProcess(ctx context.Context) error {
 	hosts, err := w.publisher.OtherHosts(ctx)
 	if err != nil {
@@ -213,8 +215,8 @@ func (w *servedWebhooks) checkOtherProcess(ctx context.Context) error {
 	return nil
 }
 
-// reachable returns a channel that is closed when API servers can reach the replica, or ctx ends. It is nil outside of a
-// Pod, where nobody has to find the replica.
+// reachable returns a channel that is closed when API servers can reach the replica, or ctx ends. It is nil outside of
+// a Pod, where nobody has to find the replica.
 func (w *servedWebhooks) reachable(ctx context.Context) <-chan struct{} {
 	if w.pod == "" {
 		return nil
@@ -224,13 +226,19 @@ func (w *servedWebhooks) reachable(ctx context.Context) <-chan struct{} {
 	return ctx.Done()
 }
 
-// newPublisher returns a publisher of the configurations. reachable and ending are the fields of [configpublishing.Config].
-func (w *servedWebhooks) newPublisher(rt webhookRuntime, reachable, ending <-chan struct{}) (*configpublishing.Publisher, error) {
-	i := manifests.Installation{Program: w.program, Name: cmp.Or(w.flags.service, w.program), Namespace: w.namespace, ManagedBy: manifests.ManagedBy}
+// newPublisher returns a publisher of the configurations. reachable and ending are the fields of
+// [configpublishing.Config].
+func (w *servedWebhooks) newPublisher(
+	rt webhookRuntime, reachable, ending <-chan struct{},
+) (*configpublishing.Publisher, error) {
+	i := manifests.Installation{
+		Program: w.program, Name: cmp.Or(w.flags.service, w.program), Namespace: w.namespace, ManagedBy: manifests.ManagedBy,
+	}
 	// Leader is the client for the writes of the leader, and Replica is the client for all other requests.
 	c := configpublishing.Config{
 		Name: w.address.name, Labels: i.Labels(), Namespace: w.namespace, Webhooks: w.webhooks, Target: w.address.target,
-		Leader: rt.fencedClient, Replica: rt.unfencedClient, Leads: rt.isLeading, Elected: rt.elected, Reachable: reachable, Ending: ending, Log: w.log,
+		Leader: rt.fencedClient, Replica: rt.unfencedClient, Leads: rt.isLeading, Elected: rt.elected, Reachable: reachable,
+		Ending: ending, Log: w.log,
 		BundleFor: w.endpoint.bundleFor, Changed: w.endpoint.changed,
 	}
 	if w.address.target.URL == "" {
@@ -251,8 +259,8 @@ func (w *servedWebhooks) runInBackground(ctx context.Context, f func(context.Con
 	})
 }
 
-// unreadyReasons returns why the replica is not ready: it has no certificate, or a bundle is not published. A standby can be
-// ready like a leader, and no replica waits for the leader: in a first update the leader is of a release without
+// unreadyReasons returns why the replica is not ready: it has no certificate, or a bundle is not published. A standby
+// can be ready like a leader, and no replica waits for the leader: in a first update the leader is of a release without
 // webhooks, which ends only after the readiness of the new replica.
 func (w *servedWebhooks) unreadyReasons() (lines []string) {
 	if !w.isStarted.Load() {
@@ -281,7 +289,9 @@ func (w *servedWebhooks) certificateEnds() map[string]time.Time {
 	}
 	s := w.endpoint.status()
 	ends, now := make(map[string]time.Time), time.Now()
-	for use, left := range map[string]time.Duration{"the webhooks": s.CertificateLeft, "the CA of the webhooks": s.AuthorityLeft} {
+	for use, left := range map[string]time.Duration{
+		"the webhooks": s.CertificateLeft, "the CA of the webhooks": s.AuthorityLeft,
+	} {
 		if left != 0 {
 			ends[use] = now.Add(left)
 		}
@@ -324,7 +334,9 @@ func (w *servedWebhooks) removeConfigurations() {
 	ctx, cancel := context.WithTimeout(context.Background(), removalTime)
 	defer cancel()
 	if err := w.publisher.Remove(ctx); err != nil {
-		w.log.Warn("the webhook configurations stay after the end of the program, and the API server will refuse requests: delete them", "configurations", w.address.name, "error", err)
+		w.log.Warn(
+			"the webhook configurations stay after the end of the program, and the API server will refuse requests: delete them",
+			"configurations", w.address.name, "error", err)
 		return
 	}
 	if w.test != nil {

@@ -39,8 +39,8 @@ type webhookSettings struct {
 	log  *slog.Logger
 }
 
-// openWebhookService opens the address of the webhooks and converters of parts. It returns unservedWebhooks if parts have none, or
-// if the program does not serve them.
+// openWebhookService opens the address of the webhooks and converters of parts. It returns unservedWebhooks if parts
+// have none, or if the program does not serve them.
 func openWebhookService(ctx context.Context, parts []Part, s webhookSettings) (webhookService, error) {
 	code, err := webhookCodeIn(parts)
 	if err != nil {
@@ -68,8 +68,9 @@ type webhookRuntime struct {
 	// unfencedClient does not pass the fence of the leader election, because each replica answers and publishes bundles.
 	// fencedClient passes the fence.
 	unfencedClient, fencedClient *kube.Client
-	// handlerClient is unfencedClient with the handlers of [addRequestHandlers]. The functions of the author read by handlerClient and cache.
-	// start puts the two together, because a program without webhooks must not link the reads of the cache.
+	// handlerClient is unfencedClient with the handlers of [addRequestHandlers]. The functions of the author read by
+	// handlerClient and cache. start puts the two together, because a program without webhooks must not link the reads of
+	// the cache.
 	handlerClient *kube.Client
 	cache         *cache.Cache
 	// isLeading reports whether the replica leads. elected is the field Elected of [controller.Runtime].

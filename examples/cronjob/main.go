@@ -109,9 +109,8 @@ func startDue(ctx context.Context, c *CronJob, client *kube.Client, jobs []*batc
 		jobs = slices.DeleteFunc(jobs, func(j *batchv1.Job) bool { return stateOf(j) == active })
 	}
 	template, name := c.Spec.JobTemplate, fmt.Sprintf("%s-%d", c.Name, due.Unix()) // no run starts twice
-	job := &batchv1.Job{Spec: template.Spec, ObjectMeta: metav1.ObjectMeta{
-		Namespace: c.Namespace, Name: name, Labels: template.Labels, Annotations: template.Annotations,
-	}}
+	meta := metav1.ObjectMeta{Namespace: c.Namespace, Name: name, Labels: template.Labels, Annotations: template.Annotations}
+	job := &batchv1.Job{ObjectMeta: meta, Spec: template.Spec}
 	setLabels(job, c)
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, scheduledAt, due.UTC().Format(time.RFC3339))
 	created, err := kube.Create(ctx, client, kube.OwnedBy(c, job))

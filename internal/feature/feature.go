@@ -1,8 +1,9 @@
-// Package feature has what a program asks of a feature, and what the program lends to it. A feature is a package of its own, such
-// as the live page. It adds flags and pages to the programs that import it, and code to no others.
+// Package feature has what a program asks of a feature, and what the program lends to it. A feature is a package of its
+// own, such as the live page. It adds flags and pages to the programs that import it, and code to no others.
 //
-// A program finds a feature by a part, which is a [Bringer]. The import goes from the feature to package operator, never back. The
-// table of names.txt says which package brings which flag, for the errors of programs that do not import it.
+// A program finds a feature by a part, which is a [Bringer]. The import goes from the feature to package operator,
+// never back. The table of names.txt says which package brings which flag, for the errors of programs that do not
+// import it.
 //
 //	interface    methods                                         who has it
 //	Feature      Declare, Install, Start, UnreadyReasons, End     each feature
@@ -16,29 +17,29 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Feature is something that only some programs have. The methods are called in the order in which they stand here, each once at
-// most, and for all features in the order of names.txt. Declare and Install send no request.
+// Feature is something that only some programs have. The methods are called in the order in which they stand here, each
+// once at most, and for all features in the order of names.txt. Declare and Install send no request.
 type Feature interface {
-	// Declare returns the flags of the feature. The flags are not set yet. The feature may keep p, which is complete when Check of
-	// the declaration is called.
+	// Declare returns the flags of the feature. The flags are not set yet. The feature may keep p, which is complete when
+	// Check of the declaration is called.
 	Declare(p *Program) Declaration
 	// Install adds to p what an installation has because of the feature, or returns what is wrong with the flags of an
 	// installation.
 	Install(p *Plan) error
-	// Start begins to serve by what h lends, before the parts of the program start. ctx ends when the parts have ended. The pages
-	// of h are served until a second later. An error ends the program.
+	// Start begins to serve by what h lends, before the parts of the program start. ctx ends when the parts have ended.
+	// The pages of h are served until a second later. An error ends the program.
 	Start(ctx context.Context, h *Host) error
 	// UnreadyReasons returns why the program is not ready. It is called from the start of the program on, concurrently.
 	UnreadyReasons() []string
-	// End ends the feature. The program has released its lease, and serves no page. End is called also if Start was not called, or
-	// has failed.
+	// End ends the feature. The program has released its lease, and serves no page. End is called also if Start was not
+	// called, or has failed.
 	End()
 }
 
 // Observer is a [Feature] that observes the reconciles.
 type Observer interface {
-	// Observe returns the observer of all controllers. It passes what it receives to next. It returns next if the flags do not ask
-	// for the feature. It is called once, before Start.
+	// Observe returns the observer of all controllers. It passes what it receives to next. It returns next if the flags do
+	// not ask for the feature. It is called once, before Start.
 	Observe(next controller.Observer) controller.Observer
 }
 
@@ -54,8 +55,8 @@ type Declaration struct {
 	Package string
 	// Flags are the flags of the feature. Each is in names.txt.
 	Flags []Flag
-	// Check returns the permissions that the flags need, or what is wrong with the flags together. It is called once all flags of
-	// all features are set. It may change the Pages of the program.
+	// Check returns the permissions that the flags need, or what is wrong with the flags together. It is called once all
+	// flags of all features are set. It may change the Pages of the program.
 	Check func() ([]kube.Access, error)
 }
 

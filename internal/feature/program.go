@@ -26,11 +26,13 @@ type Pages struct {
 	Address, Flag string
 	// IsChecked is true if the pages are served to readers with a permission only.
 	IsChecked bool
-	// BrowserPath is the path of a page for browsers, or empty. Where readers are checked, a browser asks for a password there.
+	// BrowserPath is the path of a page for browsers, or empty. Where readers are checked, a browser asks for a password
+	// there.
 	BrowserPath string
 }
 
-// Plan is what an installation of a program has. The Pages of the [Program] are those of the program that the Deployment runs.
+// Plan is what an installation of a program has. The Pages of the [Program] are those of the program that the
+// Deployment runs.
 type Plan struct {
 	// Watched holds the namespaces that the program watches. None means all.
 	Watched []string
@@ -50,14 +52,16 @@ type Host struct {
 	Reconciled []wire.Resource
 	// UncachedStreams returns the streams that the parts follow without the cache.
 	UncachedStreams func() []follow.StreamState
-	// AddPage adds a page to those of the program. It returns an error if the pattern of [http.ServeMux] conflicts with another.
+	// AddPage adds a page to those of the program. It returns an error if the pattern of [http.ServeMux] conflicts with
+	// another.
 	AddPage func(pattern string, handler http.Handler) error
-	// Serve serves what a listener accepts, with the limits of the pages, once all features have started. wrap returns the handler of
-	// the requests. It gets the handler of all pages. The program closes the listener when it ends its pages.
+	// Serve serves what a listener accepts, with the limits of the pages, once all features have started. wrap returns the
+	// handler of the requests. It gets the handler of all pages. The program closes the listener when it ends its pages.
 	Serve func(listener net.Listener, wrap func(pages http.Handler) http.Handler)
 	// NewClient returns a client with connections of its own. A standby can write with it too.
 	NewClient func() (*kube.Client, error)
-	// AddCertificate adds a certificate to the metrics. end returns when the certificate ends. use says what it is for, such as pages.
+	// AddCertificate adds a certificate to the metrics. end returns when the certificate ends. use says what it is for,
+	// such as pages.
 	AddCertificate func(use string, end func() (time.Time, error))
 	// CertificateEnds returns when the certificates of the program end, by what they are for.
 	CertificateEnds func() map[string]time.Time

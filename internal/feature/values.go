@@ -62,7 +62,9 @@ func Listen(ctx context.Context, flags, address string) (net.Listener, error) {
 // ListenError returns the error of an address that flags give. It explains a taken port, which users meet most.
 func ListenError(flags string, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("listen on the address that %s gives: another program has the port: end that program, or give another port: %w", flags, err)
+		return fmt.Errorf(
+			"listen on the address that %s gives: another program has the port: end that program, or give another port: %w",
+			flags, err)
 	}
 	return fmt.Errorf("listen on the address that %s gives: %w", flags, err)
 }

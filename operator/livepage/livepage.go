@@ -1,5 +1,5 @@
-// Package livepage is a page for a browser, which shows what a program does and why: the last reconciles with their causes, what
-// their writes have changed, the story of each object, and the state of the program.
+// Package livepage is a page for a browser, which shows what a program does and why: the last reconciles with their
+// causes, what their writes have changed, the story of each object, and the state of the program.
 //
 //	operator.Main(controller.New(reconcile), secure.New(), livepage.New())
 //
@@ -23,12 +23,12 @@ import (
 	"github.com/yare-go/yare/operator/livepage/internal/page"
 )
 
-// New returns a part that adds the flag --live-page. With this flag the program serves the page at /live-page. In yare dev the page
-// is there without the flag. Otherwise the part does nothing without the flag.
+// New returns a part that adds the flag --live-page. With this flag the program serves the page at /live-page. In yare
+// dev the page is there without the flag. Otherwise the part does nothing without the flag.
 //
-// The page shows the contents of objects, but never those of Secrets. So the flag needs --listen-secure, or --listen with an
-// address of the loopback interface. With --listen-secure, a reader needs the permission to get /live-page and the paths below,
-// as nonResourceURLs. A browser asks for a password, which is a token of the cluster.
+// The page shows the contents of objects, but never those of Secrets. So the flag needs --listen-secure, or --listen
+// with an address of the loopback interface. With --listen-secure, a reader needs the permission to get /live-page and
+// the paths below, as nonResourceURLs. A browser asks for a password, which is a token of the cluster.
 //
 // The page keeps some thousand reconciles, in at most one megabyte.
 func New() operator.Part { return part{} }
@@ -45,8 +45,8 @@ func (part) Start(context.Context, *controller.Runtime) error { return nil }
 // Feature returns the live page: see [feature.Bringer].
 func (part) Feature() feature.Feature { return new(livePage) }
 
-// socketVariable is the variable by which yare dev has a program serve its page on a Unix socket, to which yare dev passes on the
-// requests of a browser.
+// socketVariable is the variable by which yare dev has a program serve its page on a Unix socket, to which yare dev
+// passes on the requests of a browser.
 const socketVariable = "YARE_LIVE_PAGE_SOCKET"
 
 // livePage is the live page of a program.
@@ -114,7 +114,8 @@ func (p *livePage) Observe(next controller.Observer) controller.Observer {
 	return p.recorder
 }
 
-// Start adds the page to those of the program if the flag is given, and serves it at the socket of yare dev, if there is one.
+// Start adds the page to those of the program if the flag is given, and serves it at the socket of yare dev, if there
+// is one.
 func (p *livePage) Start(ctx context.Context, h *feature.Host) error {
 	if p.recorder == nil {
 		return nil
@@ -181,8 +182,8 @@ var errUncached = errors.New("the cache does not answer this read")
 // refuseUncached refuses what the cache does not answer. So the page sends no request.
 func refuseUncached(context.Context, *wire.Request) (*wire.Response, error) { return nil, errUncached }
 
-// onlyForLoopback returns a handler that refuses a request for another host than this machine. A web site could otherwise
-// name this machine by a name of its own (DNS rebinding), and have a browser read the page.
+// onlyForLoopback returns a handler that refuses a request for another host than this machine. A web site could
+// otherwise name this machine by a name of its own (DNS rebinding), and have a browser read the page.
 func onlyForLoopback(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLoopbackHost(r.Host) {

@@ -21,9 +21,9 @@ import (
 	"github.com/yare-go/yare/operator/secure/internal/authorizer"
 )
 
-// New returns a part that adds the flag --listen-secure. With this flag the program serves its pages over TLS, and asks the cluster
-// who may read the pages. Without the flag the part does nothing. The command manifests adds the flag, unless the program has
-// another address or watches some namespaces only.
+// New returns a part that adds the flag --listen-secure. With this flag the program serves its pages over TLS, and asks
+// the cluster who may read the pages. Without the flag the part does nothing. The command manifests adds the flag,
+// unless the program has another address or watches some namespaces only.
 //
 // A request needs the bearer token of a user with a permission by RBAC: for the method in lower case, and the path as a
 // nonResourceURL. The paths /healthz and /readyz are for all.
@@ -34,7 +34,8 @@ func New() operator.Part { return part{} }
 // part is the part of [New].
 type part struct{}
 
-// Needs returns the needs of a service, which does not keep a program running. The needs of the flag are those of access.
+// Needs returns the needs of a service, which does not keep a program running. The needs of the flag are those of
+// access.
 func (part) Needs() (kube.Needs, error) { return kube.Needs{Service: true}, nil }
 
 // Start does nothing: the program starts the feature before its parts.
@@ -60,10 +61,16 @@ func (p *securePages) Declare(program *feature.Program) feature.Declaration {
 	return feature.Declaration{
 		Package: "operator/secure",
 		Flags: []feature.Flag{
-			{Name: "listen-secure", Set: feature.SetAddress(&p.address), Help: "serve them there over TLS instead, such as on :8443. " +
-				"All but /healthz and /readyz need the bearer token of somebody who may get them by RBAC"},
-			{Name: "tls-cert", Set: feature.SetText(&p.cert), Help: "the certificate for --listen-secure, which is read again when it changes. " +
-				"Default: a self-signed one, which is renewed"},
+			{
+				Name: "listen-secure", Set: feature.SetAddress(&p.address),
+				Help: "serve them there over TLS instead, such as on :8443. " +
+					"All but /healthz and /readyz need the bearer token of somebody who may get them by RBAC",
+			},
+			{
+				Name: "tls-cert", Set: feature.SetText(&p.cert),
+				Help: "the certificate for --listen-secure, which is read again when it changes. " +
+					"Default: a self-signed one, which is renewed",
+			},
 			{Name: "tls-key", Set: feature.SetText(&p.key), Help: "the key of --tls-cert"},
 			{Name: "tls-secret", Set: feature.SetLabel(&p.secret, "the name of the Secret"),
 				Help: "the Secret with the certificate for --listen-secure: tls.crt, tls.key and ca.crt"},
@@ -117,11 +124,13 @@ func (p *securePages) Install(plan *feature.Plan) error {
 	case p.secret != "" && p.cert != "":
 		return errors.New("--tls-secret and --tls-cert exclude each other: both name the certificate")
 	case plan.HasServiceMonitor && isSecure && p.secret == "":
-		return errors.New("--service-monitor with --listen-secure needs --tls-secret: Prometheus would show its token to whoever answers, " +
-			"because it cannot verify a self-signed certificate")
+		return errors.New(
+			"--service-monitor with --listen-secure needs --tls-secret: Prometheus would show its token to whoever answers, " +
+				"because it cannot verify a self-signed certificate")
 	}
 	if plan.TLSSecret = p.secret; p.secret != "" {
-		plan.Args = append(plan.Args, "--tls-cert="+manifests.TLSFolder+"/tls.crt", "--tls-key="+manifests.TLSFolder+"/tls.key")
+		plan.Args = append(plan.Args, "--tls-cert="+manifests.TLSFolder+"/tls.crt",
+			"--tls-key="+manifests.TLSFolder+"/tls.key")
 	}
 	return nil
 }

@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// Limit bounds the open connections of an [http.Server]. If one connection too many is opened, it closes a connection of the
-// address that has the most: the one that has been idle longest since its last answer. If none of that address is idle, it closes
-// the one that has been open longest without a request, or else the one whose request began first. A connection with a call,
-// as [RecordCall] records it, does not count and is never closed. So nobody can keep the server from others, or use up
-// the memory of the program, by holding connections open. A Limit is safe for concurrent use.
+// Limit bounds the open connections of an [http.Server]. If one connection too many is opened, it closes a connection
+// of the address that has the most: the one that has been idle longest since its last answer. If none of that address
+// is idle, it closes the one that has been open longest without a request, or else the one whose request began first. A
+// connection with a call, as [RecordCall] records it, does not count and is never closed. So nobody can keep the server
+// from others, or use up the memory of the program, by holding connections open. A Limit is safe for concurrent use.
 //
-// An example with a bound of 3. The address x has the idle connections a and b, and b had the last request. The address y has c.
-// Then y opens d: a closes, because x and y have two each, and a is the idlest. A request arrives on b, and y opens e: c closes,
-// because y has the most.
+// An example with a bound of 3. The address x has the idle connections a and b, and b had the last request. The address
+// y has c. Then y opens d: a closes, because x and y have two each, and a is the idlest. A request arrives on b, and y
+// opens e: c closes, because y has the most.
 type Limit struct {
 	bound int
 
@@ -103,8 +103,8 @@ func (l *Limit) recordState(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// surplusLocked returns the connection to close, of an address with the most connections. The last connection has just changed its
-// state: it is closed only if no other one can be.
+// surplusLocked returns the connection to close, of an address with the most connections. The last connection has just
+// changed its state: it is closed only if no other one can be.
 func (l *Limit) surplusLocked() net.Conn {
 	most := 0
 	for _, n := range l.counts {

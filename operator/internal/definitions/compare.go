@@ -27,8 +27,8 @@ type Change struct {
 	// Text continues a sentence about the field.
 	Text string
 
-	// elements are the parts of the path to the values that concerns is called with. concerns is nil if the Change concerns all
-	// objects.
+	// elements are the parts of the path to the values that concerns is called with. concerns is nil if the Change
+	// concerns all objects.
 	elements []string
 	concerns func(value any) bool
 }
@@ -86,8 +86,8 @@ type Version struct {
 // schema is an OpenAPI schema as decoded JSON.
 type schema = map[string]any
 
-// Compare returns what the definition after takes from the objects that the definition before allows, in the order of the
-// versions of before. Members of an object are sorted by their names.
+// Compare returns what the definition after takes from the objects that the definition before allows, in the order of
+// the versions of before. Members of an object are sorted by their names.
 func Compare(before, after Spec) []Change {
 	var c comparer
 	for _, old := range before.Versions {
@@ -97,7 +97,8 @@ func Compare(before, after Spec) []Change {
 		case !old.Served: // nobody can read or write objects in this version
 		case i >= 0 && !after.Versions[i].Served: // see StepProblems
 		case i < 0:
-			c.changes = append(c.changes, Change{Version: old.Name, Text: "is not served any more, so that requests in this version fail"})
+			c.changes = append(c.changes,
+				Change{Version: old.Name, Text: "is not served any more, so that requests in this version fail"})
 		default:
 			c.compare(nil, old.Schema.OpenAPIV3Schema, after.Versions[i].Schema.OpenAPIV3Schema)
 		}
@@ -116,11 +117,12 @@ func (c *comparer) add(elements []string, concerns func(any) bool, format string
 	c.addFor(elements, elements, concerns, format, args...)
 }
 
-// addFor adds a change of the field at a path, which concerns the values at the path of elements. They are other values than those
-// of the field if the field is missing.
+// addFor adds a change of the field at a path, which concerns the values at the path of elements. They are other values
+// than those of the field if the field is missing.
 func (c *comparer) addFor(field, elements []string, concerns func(any) bool, format string, args ...any) {
 	path := strings.NewReplacer("."+anyItem, anyItem, "."+anyMember, anyMember).Replace(strings.Join(field, "."))
-	c.changes = append(c.changes, Change{Version: c.version, Path: path, Text: fmt.Sprintf(format, args...), elements: elements, concerns: concerns})
+	c.changes = append(c.changes,
+		Change{Version: c.version, Path: path, Text: fmt.Sprintf(format, args...), elements: elements, concerns: concerns})
 }
 
 // isAnyValue reports true for each value.
@@ -129,7 +131,8 @@ func isAnyValue(any) bool { return true }
 // compare compares the schemas of the value at the path of elements.
 func (c *comparer) compare(elements []string, before, after schema) {
 	if !isTypeKept(before, after) {
-		c.add(elements, isAnyValue, "has the type %s in place of %s, so that the API server refuses its value", typeOf(after), typeOf(before))
+		c.add(elements, isAnyValue, "has the type %s in place of %s, so that the API server refuses its value",
+			typeOf(after), typeOf(before))
 		return
 	}
 	c.compareRules(elements, before, after)
@@ -154,7 +157,8 @@ func typeOf(s schema) string {
 	return cmp.Or(text, "any")
 }
 
-// isTypeKept reports whether each value of the type of before has the type of after. For example, each integer is a number.
+// isTypeKept reports whether each value of the type of before has the type of after. For example, each integer is a
+// number.
 func isTypeKept(before, after schema) bool {
 	old, now := typeOf(before), typeOf(after)
 	return old == now || now == "any" || old == "integer" && now == "number" ||
@@ -167,7 +171,8 @@ func (c *comparer) compareMembers(elements []string, before, after schema) {
 	now, _ := after["properties"].(schema)
 	oldMap, isOldMap := before["additionalProperties"].(schema)
 	newMap, isNewMap := after["additionalProperties"].(schema)
-	keepsUnknown := after["x-kubernetes-preserve-unknown-fields"] == true || isNewMap || after["additionalProperties"] == true
+	keepsUnknown := after["x-kubernetes-preserve-unknown-fields"] == true || isNewMap ||
+		after["additionalProperties"] == true
 	isUnknown := func(value any) bool {
 		members, _ := value.(map[string]any)
 		for name := range members {
@@ -193,15 +198,18 @@ func (c *comparer) compareMembers(elements []string, before, after schema) {
 	case isOldMap && isNewMap:
 		c.compare(join(elements, anyMember), oldMap, newMap)
 	case (isOldMap || before["x-kubernetes-preserve-unknown-fields"] == true) && !keepsUnknown:
-		c.add(elements, isUnknown, "has only the members of the definition, %s", strings.Replace(dropped, "its value", "other members", 1))
+		c.add(elements, isUnknown, "has only the members of the definition, %s",
+			strings.Replace(dropped, "its value", "other members", 1))
 	}
 	for _, name := range texts(after["required"]) {
-		if property, _ := now[name].(schema); property["default"] == nil && !slices.Contains(texts(before["required"]), name) {
+		property, _ := now[name].(schema)
+		if property["default"] == nil && !slices.Contains(texts(before["required"]), name) {
 			lacksMember := func(value any) bool {
 				members, isObject := value.(map[string]any)
 				return isObject && members[name] == nil
 			}
-			c.addFor(join(elements, name), elements, lacksMember, "is required, so that the API server refuses a write of an object without a value")
+			c.addFor(join(elements, name), elements, lacksMember,
+				"is required, so that the API server refuses a write of an object without a value")
 		}
 	}
 }
@@ -252,13 +260,14 @@ func (c *comparer) compareRules(elements []string, before, after schema) {
 		c.add(elements, func(value any) bool { return value == nil }, "cannot be null")
 	}
 	kind, keys := after["x-kubernetes-list-type"], after["x-kubernetes-list-map-keys"]
-	if (kind == "set" || kind == "map") && !(kind == before["x-kubernetes-list-type"] && reflect.DeepEqual(keys, before["x-kubernetes-list-map-keys"])) {
+	if (kind == "set" || kind == "map") &&
+		!(kind == before["x-kubernetes-list-type"] && reflect.DeepEqual(keys, before["x-kubernetes-list-map-keys"])) {
 		c.add(elements, isAnyValue, "cannot have two items that are equal or have equal keys")
 	}
 }
 
-// isEqual reports whether two values are equal, where numbers may be of different Go types. Two large integers can have the same
-// float64, and are compared as integers.
+// isEqual reports whether two values are equal, where numbers may be of different Go types. Two large integers can have
+// the same float64, and are compared as integers.
 func isEqual(a, b any) bool {
 	if _, isInteger := a.(int64); isInteger && reflect.TypeOf(a) == reflect.TypeOf(b) {
 		return a == b
@@ -312,9 +321,11 @@ func bounds() []bound {
 	members := func(value any) (float64, bool) { object, ok := value.(map[string]any); return float64(len(object)), ok }
 	return []bound{
 		{"minimum", "must be at least %v", true, numberOf}, {"maximum", "must be at most %v", false, numberOf},
-		{"minLength", "must have at least %v characters", true, length}, {"maxLength", "must have at most %v characters", false, length},
+		{"minLength", "must have at least %v characters", true, length},
+		{"maxLength", "must have at most %v characters", false, length},
 		{"minItems", "must have at least %v items", true, items}, {"maxItems", "must have at most %v items", false, items},
-		{"minProperties", "must have at least %v members", true, members}, {"maxProperties", "must have at most %v members", false, members},
+		{"minProperties", "must have at least %v members", true, members},
+		{"maxProperties", "must have at most %v members", false, members},
 	}
 }
 

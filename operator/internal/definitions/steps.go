@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// StepProblems returns what is wrong with an apply of the definition after, when the cluster has the definition before with these
-// stored versions. A new version of a kind replaces an old one in these steps, each by an apply of its own:
+// StepProblems returns what is wrong with an apply of the definition after, when the cluster has the definition before
+// with these stored versions. A new version of a kind replaces an old one in these steps, each by an apply of its own:
 //
 //	    v1                v2
 //	A   served, stored
@@ -15,9 +15,9 @@ import (
 //	D   not served        served, stored
 //	E                     served, stored
 //
-// An apply goes one row down, or one row up. From B to A, from C to D, and from D to E, the objects must be ready. Then migrate is the
-// command that makes them ready. An example: an apply from A to C has the problem that objects would be stored in v2
-// before each program can read v2.
+// An apply goes one row down, or one row up. From B to A, from C to D, and from D to E, the objects must be ready. Then
+// migrate is the command that makes them ready. An example: an apply from A to C has the problem that objects would be
+// stored in v2 before each program can read v2.
 func StepProblems(before, after Spec, storedVersions []string, migrate string) (problems []string) {
 	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	from, to := before.storageVersion(), after.storageVersion()

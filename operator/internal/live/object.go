@@ -1,5 +1,5 @@
-// Package live reads the live objects of a cluster, for the commands manifests and uninstall. The live page, which shows what
-// the controllers of a program do, is package livepage.
+// Package live reads the live objects of a cluster, for the commands manifests and uninstall. The live page, which
+// shows what the controllers of a program do, is package livepage.
 //
 // One type stands for the objects of all kinds, because each further type makes all programs larger.
 package live
@@ -19,8 +19,8 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Object is an object of any kind. An object of a list has no Spec, Status, Subjects and Webhooks, unless the stream has the
-// representation [wire.Full].
+// Object is an object of any kind. An object of a list has no Spec, Status, Subjects and Webhooks, unless the stream
+// has the representation [wire.Full].
 type Object struct {
 	Resource wire.Resource `json:"-"`
 	Metadata Metadata      `json:"metadata"`
@@ -132,7 +132,9 @@ func (o *Object) HasFinalizer(finalizers []string) bool {
 }
 
 // Find returns an object. It reports false if the object does not exist.
-func Find(ctx context.Context, client *kube.Client, r wire.Resource, namespace, name string) (o *Object, exists bool, err error) {
+func Find(
+	ctx context.Context, client *kube.Client, r wire.Resource, namespace, name string,
+) (o *Object, exists bool, err error) {
 	response, err := client.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: r, Namespace: namespace, Name: name})
 	if err != nil {
 		return nil, false, kube.IgnoreNotFound(err)
@@ -172,7 +174,8 @@ func List(ctx context.Context, client *kube.Client, s wire.Stream, keep func(*Ob
 	return all, nil
 }
 
-// First returns an object of a stream that fulfils isWanted, or nil if there is none. It reads no page after that of the object.
+// First returns an object of a stream that fulfils isWanted, or nil if there is none. It reads no page after that of
+// the object.
 func First(ctx context.Context, client *kube.Client, s wire.Stream, isWanted func(*Object) bool) (*Object, error) {
 	for page, err := range s.Pages(ctx, client) {
 		if err != nil {
@@ -190,10 +193,13 @@ func First(ctx context.Context, client *kube.Client, s wire.Stream, isWanted fun
 // SetFinalizers replaces the finalizers of an object. The server refuses it with a conflict if the object has changed.
 func SetFinalizers(ctx context.Context, client *kube.Client, o *Object, finalizers []string) error {
 	m := &o.Metadata
-	body, err := kube.Marshal(map[string]any{"metadata": map[string]any{"uid": m.UID, "resourceVersion": m.ResourceVersion, "finalizers": finalizers}})
+	body, err := kube.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": m.UID, "resourceVersion": m.ResourceVersion, "finalizers": finalizers},
+	})
 	if err == nil {
 		_, err = client.Do(ctx, &wire.Request{
-			Verb: wire.VerbPatch, Resource: o.Resource, Namespace: m.Namespace, Name: m.Name, ContentType: wire.ContentMergePatch, Body: body,
+			Verb: wire.VerbPatch, Resource: o.Resource, Namespace: m.Namespace, Name: m.Name,
+			ContentType: wire.ContentMergePatch, Body: body,
 			Preconditions: wire.Preconditions{UID: m.UID, ResourceVersion: m.ResourceVersion},
 		})
 	}
@@ -226,5 +232,7 @@ func IsSearched(r wire.Resource) bool {
 
 // Deployments returns the resource of Deployments.
 func Deployments() wire.Resource {
-	return wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"}
+	return wire.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments",
+	}
 }

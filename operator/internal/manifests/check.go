@@ -15,12 +15,15 @@ import (
 // CheckDefinitions returns an error if the server would refuse an apply of the definitions, or if an apply would take
 // something from the objects of the cluster: see [definitions.Check]. The server refuses a definition without a
 // version in which objects may be stored, and a definition with another scope. See
-// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/. migrate is
-// the command of the program that migrates objects.
-func CheckDefinitions(ctx context.Context, client *kube.Client, all []*crd.CustomResourceDefinition, migrate string) error {
+// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/. migrate
+// is the command of the program that migrates objects.
+func CheckDefinitions(
+	ctx context.Context, client *kube.Client, all []*crd.CustomResourceDefinition, migrate string,
+) error {
 	var errs []error
 	for _, definition := range all {
-		response, err := client.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: DefinitionResource(), Name: definition.Metadata.Name})
+		response, err := client.Do(ctx,
+			&wire.Request{Verb: wire.VerbGet, Resource: DefinitionResource(), Name: definition.Metadata.Name})
 		if kube.IsNotFound(err) {
 			continue
 		}
@@ -44,8 +47,8 @@ func CheckDefinitions(ctx context.Context, client *kube.Client, all []*crd.Custo
 	return errors.Join(errs...)
 }
 
-// CheckNamespaces returns an error if the namespace of an object does not exist, or is being deleted: the server would refuse the
-// object. own is the namespace of the installation, which the objects contain.
+// CheckNamespaces returns an error if the namespace of an object does not exist, or is being deleted: the server would
+// refuse the object. own is the namespace of the installation, which the objects contain.
 func CheckNamespaces(ctx context.Context, client *kube.Client, objects []Object, own string) error {
 	checked := map[string]bool{"": true, own: true}
 	var errs []error
@@ -103,7 +106,8 @@ func CheckPlurals(ctx context.Context, client *kube.Client, definitions []*crd.C
 	for _, definition := range definitions {
 		names := definition.Spec.Names
 		for _, inCluster := range list.Items {
-			if inCluster.Spec.Group == definition.Spec.Group && inCluster.Spec.Names.Kind == names.Kind && inCluster.Spec.Names.Plural != names.Plural {
+			if inCluster.Spec.Group == definition.Spec.Group && inCluster.Spec.Names.Kind == names.Kind &&
+				inCluster.Spec.Names.Plural != names.Plural {
 				r := wire.Resource{Plural: inCluster.Spec.Names.Plural, ClusterScoped: inCluster.Spec.Scope == "Cluster"}
 				r.Group, r.Kind = inCluster.Spec.Group, names.Kind
 				for _, v := range inCluster.Spec.Versions {
@@ -116,7 +120,8 @@ func CheckPlurals(ctx context.Context, client *kube.Client, definitions []*crd.C
 					errs = append(errs, fmt.Errorf("count the objects of %s: %w", r, err))
 				}
 				errs = append(errs, fmt.Errorf("the cluster has the kind %s of %s under the plural %s, with %d objects, which the program would change to %s: no server allows that, so set Plural to %q in the Definition of the kind",
-					names.Kind, definition.Spec.Group, inCluster.Spec.Names.Plural, len(objects), names.Plural, inCluster.Spec.Names.Plural))
+					names.Kind, definition.Spec.Group, inCluster.Spec.Names.Plural, len(objects), names.Plural,
+					inCluster.Spec.Names.Plural))
 			}
 		}
 	}

@@ -53,14 +53,16 @@ func (c *Conflicts) Check(ctx context.Context, objects []Object) (err error) {
 	return c.searchAll(ctx, printed)
 }
 
-// checkOthers returns an error if a further installation of the program would watch all namespaces, and so the objects of the
-// installation that exists. For an installation that exists too, it prints a line.
+// checkOthers returns an error if a further installation of the program would watch all namespaces, and so the objects
+// of the installation that exists. For an installation that exists too, it prints a line.
 func (c *Conflicts) checkOthers(ctx context.Context) error {
 	if len(c.Watched) > 0 {
 		return nil
 	}
 	isInstalled := false
-	others, err := live.List(ctx, c.Client, wire.Stream{Resource: live.Deployments(), LabelSelector: LabelName + "=" + c.Program, Representation: wire.MetadataOnly}, func(d *live.Object) bool {
+	others, err := live.List(ctx, c.Client, wire.Stream{
+		Resource: live.Deployments(), LabelSelector: LabelName + "=" + c.Program, Representation: wire.MetadataOnly,
+	}, func(d *live.Object) bool {
 		isOwn := d.Metadata.Namespace == c.Namespace && d.Metadata.Name == c.Name
 		isInstalled = isInstalled || isOwn
 		return !isOwn && IsPrinted(d)
@@ -108,7 +110,8 @@ func (c *Conflicts) checkName(ctx context.Context, o *live.Object, manifest Obje
 		if former == c.Program || o.Metadata.Labels[LabelManagedBy] != ManagedBy {
 			return nil
 		}
-		installed, err := live.List(ctx, c.Client, wire.Stream{Resource: live.Deployments(), LabelSelector: LabelName + "=" + former}, IsPrinted)
+		installed, err := live.List(ctx, c.Client,
+			wire.Stream{Resource: live.Deployments(), LabelSelector: LabelName + "=" + former}, IsPrinted)
 		if err != nil || len(installed) == 0 {
 			return err
 		}
@@ -123,8 +126,8 @@ func (c *Conflicts) checkName(ctx context.Context, o *live.Object, manifest Obje
 		d, former, c.Program, d.Metadata.Namespace, d.Metadata.Name)
 }
 
-// searchAll reads the objects of all kinds. It prints a line about the roles and bindings of the installation that objects lacks,
-// and the objects with finalizers that the program has forgotten.
+// searchAll reads the objects of all kinds. It prints a line about the roles and bindings of the installation that
+// objects lacks, and the objects with finalizers that the program has forgotten.
 func (c *Conflicts) searchAll(ctx context.Context, printed map[string]bool) error {
 	older, forgotten := "", make(map[string][]*live.Object)
 	for _, r := range c.resources {
@@ -132,8 +135,11 @@ func (c *Conflicts) searchAll(ctx context.Context, printed map[string]bool) erro
 			continue
 		}
 		isRole := r.Group == "rbac.authorization.k8s.io"
-		_, err := live.List(ctx, c.Client, wire.Stream{Resource: r, Representation: wire.MetadataOnly}, func(o *live.Object) bool {
-			if labels := o.Metadata.Labels; isRole && labels[LabelInstance] == c.Name && labels[LabelNamespace] == c.Namespace && !printed[o.String()] {
+		_, err := live.List(ctx, c.Client, wire.Stream{
+			Resource: r, Representation: wire.MetadataOnly,
+		}, func(o *live.Object) bool {
+			labels := o.Metadata.Labels
+			if isRole && labels[LabelInstance] == c.Name && labels[LabelNamespace] == c.Namespace && !printed[o.String()] {
 				older += "\n  " + o.String()
 			}
 			for _, name := range o.Metadata.Finalizers {
@@ -152,7 +158,9 @@ func (c *Conflicts) searchAll(ctx context.Context, printed map[string]bool) erro
 		}
 	}
 	if older != "" {
-		c.PrintNote("objects of this installation have an older name. The command in the third line of the manifests deletes them:" + older)
+		c.PrintNote(
+			"objects of this installation have an older name. The command in the third line of the manifests deletes them:" +
+				older)
 	}
 	for name, objects := range forgotten {
 		c.PrintNote("the program does not know the finalizer " + name + " of these objects, so it does not let them go. If an earlier version added it, name it in FormerFinalizers or RetiredFinalizers of a controller:" + live.Counts(objects))
@@ -160,11 +168,13 @@ func (c *Conflicts) searchAll(ctx context.Context, printed map[string]bool) erro
 	return nil
 }
 
-// isForgotten reports whether a finalizer seems to be one of the program, and the program does not know it. The domain of
-// such a finalizer is a group that the program defines, or below such a group, or it is the domain of a known finalizer.
+// isForgotten reports whether a finalizer seems to be one of the program, and the program does not know it. The domain
+// of such a finalizer is a group that the program defines, or below such a group, or it is the domain of a known
+// finalizer.
 //
-// For example, a program defines the group example.com, and knows the finalizer apps.example.org/cleanup. It has forgotten
-// jobs.example.com/cleanup and apps.example.org/backup. The finalizer jobs.example.org/cleanup belongs to somebody else.
+// For example, a program defines the group example.com, and knows the finalizer apps.example.org/cleanup. It has
+// forgotten jobs.example.com/cleanup and apps.example.org/backup. The finalizer jobs.example.org/cleanup belongs to
+// somebody else.
 func (c *Conflicts) isForgotten(name string) bool {
 	domain, _, isQualified := strings.Cut(name, "/")
 	if !isQualified || slices.Contains(c.Finalizers, name) {

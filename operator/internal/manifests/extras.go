@@ -40,8 +40,8 @@ func (e *Extras) AddEnvFrom(text string) error {
 	return nil
 }
 
-// AddVolume adds a volume with the path of its mount, such as secret/database=/etc/database. An empty folder has no name,
-// as in emptydir=/tmp.
+// AddVolume adds a volume with the path of its mount, such as secret/database=/etc/database. An empty folder has no
+// name, as in emptydir=/tmp.
 func (e *Extras) AddVolume(text string) error {
 	source, mountPath, _ := strings.Cut(text, "=")
 	kind, name, _ := strings.Cut(source, "/")
@@ -61,7 +61,8 @@ func (e *Extras) AddVolume(text string) error {
 		return errors.New("the volume is not valid: write it as secret/NAME=/PATH, configmap/NAME=/PATH, persistentvolumeclaim/NAME=/PATH or emptydir=/PATH")
 	}
 	mountPath = path.Clean(mountPath)
-	if mountPath == TLSFolder || slices.ContainsFunc(e.mounts, func(m any) bool { return m.(Object)["mountPath"] == mountPath }) {
+	if mountPath == TLSFolder ||
+		slices.ContainsFunc(e.mounts, func(m any) bool { return m.(Object)["mountPath"] == mountPath }) {
 		return fmt.Errorf("two volumes have the path %s", mountPath)
 	}
 	volume["name"] = fmt.Sprintf("extra-%d", len(e.volumes))

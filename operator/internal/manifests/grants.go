@@ -6,14 +6,17 @@ import (
 	"strings"
 )
 
-// PrintGrants prints what the roles of an installation allow that its user should know of: wildcards, writes of Secrets, and
-// writes in the whole cluster. The groups are those that the program defines: their objects are its own. Reviews store
-// nothing.
+// PrintGrants prints what the roles of an installation allow that its user should know of: wildcards, writes of
+// Secrets, and writes in the whole cluster. The groups are those that the program defines: their objects are its own.
+// Reviews store nothing.
 func PrintGrants(objects []Object, groups []string, printNote func(string)) {
-	g := grants{groups: groups, wildcards: make(map[string]bool), secrets: make(map[string]bool), everywhere: make(map[string]bool)}
+	g := grants{
+		groups: groups, wildcards: make(map[string]bool), secrets: make(map[string]bool), everywhere: make(map[string]bool),
+	}
 	for _, object := range objects {
 		kind := Kind(object)
-		if _, isInstalled := objectAt(object, "metadata", "labels")[LabelNamespace]; !isInstalled || kind != "Role" && kind != "ClusterRole" {
+		_, isInstalled := objectAt(object, "metadata", "labels")[LabelNamespace]
+		if !isInstalled || kind != "Role" && kind != "ClusterRole" {
 			continue
 		}
 		rules, _ := object["rules"].([]any)
@@ -28,7 +31,10 @@ func PrintGrants(objects []Object, groups []string, printNote func(string)) {
 		text  string
 	}{
 		{g.wildcards, "the roles have wildcards, which also allow what nobody knows today: name the resources and the verbs in place of controller.Allow"},
-		{g.secrets, "the roles allow writes of Secrets, in which others may keep credentials: name the Secrets, with the method Named"},
+		{
+			g.secrets,
+			"the roles allow writes of Secrets, in which others may keep credentials: name the Secrets, with the method Named",
+		},
 		{g.everywhere, "the roles allow writes in all namespaces, kube-system included: --watch-namespace narrows them"},
 	} {
 		if len(each.lines) > 0 {
@@ -44,14 +50,17 @@ type grants struct {
 	groups []string
 }
 
-// add adds a rule of a role. isCluster is true if it stands in a ClusterRole. A rule about the Roles of the installation itself,
-// which have the name of its ClusterRole, is left out: the server lets the program grant nobody more than it has.
+// add adds a rule of a role. isCluster is true if it stands in a ClusterRole. A rule about the Roles of the
+// installation itself, which have the name of its ClusterRole, is left out: the server lets the program grant nobody
+// more than it has.
 func (g grants) add(rule Object, role string, isCluster bool) {
-	if names := textsOf(rule["resourceNames"]); isCluster && slices.Equal(names, []string{role}) && slices.Contains(textsOf(rule["resources"]), "rolebindings") {
+	names := textsOf(rule["resourceNames"])
+	if isCluster && slices.Equal(names, []string{role}) && slices.Contains(textsOf(rule["resources"]), "rolebindings") {
 		return
 	}
 	verbs := textsOf(rule["verbs"])
-	writes := slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return verb == "get" || verb == "list" || verb == "watch" })
+	writes := slices.DeleteFunc(slices.Clone(verbs),
+		func(verb string) bool { return verb == "get" || verb == "list" || verb == "watch" })
 	urls := textsOf(rule["nonResourceURLs"])
 	if slices.ContainsFunc(urls, isWildcard) || len(urls) > 0 && slices.ContainsFunc(verbs, isWildcard) {
 		g.wildcards[strings.Join(verbs, ", ")+" "+strings.Join(urls, ", ")] = true
@@ -75,7 +84,8 @@ func (g grants) add(rule Object, role string, isCluster bool) {
 			isReview := group == "authentication.k8s.io" || group == "authorization.k8s.io"
 			switch line := strings.Join(writes, ", ") + " " + what; {
 			case len(writes) == 0:
-			case (group == "" || isWildcard(group)) && (name == "secrets" || isWildcard(name)) && len(textsOf(rule["resourceNames"])) == 0:
+			case (group == "" || isWildcard(group)) && (name == "secrets" || isWildcard(name)) &&
+				len(textsOf(rule["resourceNames"])) == 0:
 				g.secrets[line] = true
 				if isCluster {
 					g.everywhere[line] = true

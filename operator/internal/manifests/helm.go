@@ -69,7 +69,12 @@ func WriteChart(dir string, o *Options, objects []Object) error {
 	}
 	return writeFiles(dir, []file{
 		{name: "templates/manifests.yaml", text: text},
-		{name: "Chart.yaml", text: fmt.Sprintf("apiVersion: v2\nname: %s\ntype: application\nversion: 0.1.0\nappVersion: %q\n", o.Program, o.Version), isWrittenOnce: true},
+		{
+			name: "Chart.yaml",
+			text: fmt.Sprintf("apiVersion: v2\nname: %s\ntype: application\nversion: 0.1.0\nappVersion: %q\n", o.Program,
+				o.Version),
+			isWrittenOnce: true,
+		},
 		{name: "values.yaml", text: string(values), isWrittenOnce: true},
 	})
 }
@@ -98,7 +103,8 @@ func (c *chart) addValues(object Object, isUserRole bool) (condition string) {
 	}
 	switch Kind(object) {
 	case "ServiceAccount":
-		c.addValueNamed("serviceAccountAnnotations", objectAt(object, "metadata"), "annotations", "toJson .Values.serviceAccountAnnotations")
+		c.addValueNamed("serviceAccountAnnotations", objectAt(object, "metadata"), "annotations",
+			"toJson .Values.serviceAccountAnnotations")
 	case "PodDisruptionBudget":
 		return "gt (int .Values.replicas) 1"
 	case "NetworkPolicy":
@@ -121,8 +127,8 @@ func (c *chart) addValues(object Object, isUserRole bool) (condition string) {
 	return ""
 }
 
-// isForPrometheus reports whether only Prometheus needs an object: the ServiceAccount by which it reads the metrics, its token,
-// and the binding of its role. The role itself is for all readers.
+// isForPrometheus reports whether only Prometheus needs an object: the ServiceAccount by which it reads the metrics,
+// its token, and the binding of its role. The role itself is for all readers.
 func isForPrometheus(object Object) bool {
 	reader := HelmRelease + "-metrics-reader"
 	return Name(object) == reader || Kind(object) == "ClusterRoleBinding" && Name(object) == reader+"."+HelmNamespace
@@ -154,7 +160,8 @@ func addRanges(document string) string {
 	for i, line := range lines {
 		indentation, item, isItem := strings.Cut(line, "- '{helm items of ")
 		if name, ok := strings.CutSuffix(item, "}'"); ok && isItem {
-			lines[i] = indentation + "{{ range .Values." + name + " }}\n" + indentation + "- {{ toJson . }}\n" + indentation + "{{ end }}"
+			lines[i] = indentation + "{{ range .Values." + name + " }}\n" + indentation + "- {{ toJson . }}\n" + indentation +
+				"{{ end }}"
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -11,7 +11,8 @@ import (
 )
 
 // The labels of the objects. A CustomResourceDefinition and the roles of its users belong to all installations of the
-// program, and have LabelName and LabelManagedBy. A Namespace has LabelInstance too. All other objects have all of the labels.
+// program, and have LabelName and LabelManagedBy. A Namespace has LabelInstance too. All other objects have all of the
+// labels.
 const (
 	LabelName      = "app.kubernetes.io/name"
 	LabelInstance  = "app.kubernetes.io/instance"
@@ -48,8 +49,8 @@ func (i Installation) podLabels() Object {
 	return Object{LabelName: i.Program, LabelInstance: i.Name}
 }
 
-// RoleFinalizer is the finalizer of the Roles and the RoleBindings in watched namespaces while objects there have finalizers of
-// the program. It is never printed.
+// RoleFinalizer is the finalizer of the Roles and the RoleBindings in watched namespaces while objects there have
+// finalizers of the program. It is never printed.
 const RoleFinalizer = "manifests.yare.dev/cleanups"
 
 // Selector returns the label selector of all objects of the installation but its CustomResourceDefinitions
@@ -80,7 +81,9 @@ func WebhookSecretName(name string) string { return name + "-webhooks" }
 
 // Labels returns the labels of an object outside of the namespace of the installation.
 func (i Installation) Labels() map[string]string {
-	return map[string]string{LabelName: i.Program, LabelManagedBy: i.ManagedBy, LabelInstance: i.Name, LabelNamespace: i.Namespace}
+	return map[string]string{
+		LabelName: i.Program, LabelManagedBy: i.ManagedBy, LabelInstance: i.Name, LabelNamespace: i.Namespace,
+	}
 }
 
 // AddLabels adds the labels of the installation to objects. It changes no label that an object has.
@@ -105,15 +108,18 @@ func addLabels(object, labels Object) {
 	metadata["labels"] = labels
 }
 
-// AddObjectHashes adds LabelObject to the objects of the installation, which have the other labels. It returns pruneCommand, the
-// command line that deletes all other objects of the installation. The command leaves out the objects by what they are
-// called, and not by whether they were applied: it never deletes an object whose apply was refused. It leaves out what Helm
-// has installed, which has another LabelManagedBy. A CustomResourceDefinition, the roles of its users and a Namespace are no
-// objects of the installation.
+// AddObjectHashes adds LabelObject to the objects of the installation, which have the other labels. It returns
+// pruneCommand, the command line that deletes all other objects of the installation. The command leaves out the objects
+// by what they are called, and not by whether they were applied: it never deletes an object whose apply was refused. It
+// leaves out what Helm has installed, which has another LabelManagedBy. A CustomResourceDefinition, the roles of its
+// users and a Namespace are no objects of the installation.
 func (i Installation) AddObjectHashes(objects []Object) (pruneCommand string) {
 	var hashes []string
 	// The configurations come first, so that nobody calls a program that is deleted after them.
-	kinds := []string{"validatingwebhookconfiguration", "mutatingwebhookconfiguration", "networkpolicy", "poddisruptionbudget", "clusterrolebinding", "clusterrole", "rolebinding", "role", "service", "serviceaccount", "deployment"}
+	kinds := []string{
+		"validatingwebhookconfiguration", "mutatingwebhookconfiguration", "networkpolicy", "poddisruptionbudget",
+		"clusterrolebinding", "clusterrole", "rolebinding", "role", "service", "serviceaccount", "deployment",
+	}
 	for _, object := range objects {
 		if _, ok := objectAt(object, "metadata", "labels")[LabelNamespace]; !ok {
 			continue

@@ -71,16 +71,16 @@ type Choices struct {
 // TLSFolder is where the container of the program has the files of the Secret of [Choices].
 const TLSFolder = "/etc/yare/tls"
 
-// InstallationVariable is the environment variable of a program with webhooks that has the name and the namespace of its objects,
-// such as webapp.team-a. The permissions and the configurations of the program contain both.
+// InstallationVariable is the environment variable of a program with webhooks that has the name and the namespace of
+// its objects, such as webapp.team-a. The permissions and the configurations of the program contain both.
 const InstallationVariable = "YARE_INSTALLATION"
 
 // isMonitored reports whether Prometheus can read the metrics without showing its token to somebody else.
 func (o *Options) isMonitored() bool { return o.Port > 0 && (!o.IsSecure || o.TLSSecret != "") }
 
 const (
-	// defaultMemory is the request for memory. In the measurement of bench/RESULTS.md, WebApp has 15 MB with one object and at
-	// most 41 MB with 10,000.
+	// defaultMemory is the request for memory. In the measurement of bench/RESULTS.md, WebApp has 15 MB with one object
+	// and at most 41 MB with 10,000.
 	defaultMemory = "64Mi"
 	// defaultCPU is the request for processor time: WebApp takes 7 % of a processor for 500 updates a second.
 	defaultCPU = "50m"
@@ -106,8 +106,8 @@ func Objects(o *Options) ([]Object, error) {
 	return o.AddWebhooks(objects)
 }
 
-// addNamespace adds the Namespace. Its labels ask for the Pod Security Standard "restricted" if the installation has the Namespace
-// for itself.
+// addNamespace adds the Namespace. Its labels ask for the Pod Security Standard "restricted" if the installation has
+// the Namespace for itself.
 func (r *renderer) addNamespace(o *Options) {
 	r.add(namespaceText)
 	if o.OwnNamespace {
@@ -137,8 +137,8 @@ func (r *renderer) addAccount(o *Options) {
 	}
 }
 
-// addService adds the Service, the role of the readers of its pages, the budget of its Pods, its NetworkPolicy, and what
-// Prometheus needs to read its metrics.
+// addService adds the Service, the role of the readers of its pages, the budget of its Pods, its NetworkPolicy, and
+// what Prometheus needs to read its metrics.
 func (r *renderer) addService(o *Options) {
 	if o.Port > 0 || o.AddWebhooks != nil {
 		r.add(serviceText)
@@ -239,7 +239,8 @@ func (o *Options) replacements() []string {
 		mounts = append(mounts, Object{"name": "tls", "mountPath": TLSFolder, "readOnly": true})
 	}
 	values := []any{
-		"name", o.Name, "namespace", o.Namespace, "selector", o.podLabels(), "port", o.Port, "ports", ports, "ingress", ingress, "mounts", mounts, "endpoint", endpoint,
+		"name", o.Name, "namespace", o.Namespace, "selector", o.podLabels(), "port", o.Port, "ports", ports, "ingress",
+		ingress, "mounts", mounts, "endpoint", endpoint,
 		"reader", reader, "reader role", reader + "." + o.Namespace,
 		"replicas", o.Replicas, "grace", o.GraceSeconds, "architectures", o.Architectures, "image", o.Image, "args", o.Args,
 		"resources", resources,
@@ -269,8 +270,8 @@ func Name(object Object) string {
 	return name
 }
 
-// objectAt returns the object at a path in an object. It adds the objects that are missing on the path, also if the caller only
-// reads the result.
+// objectAt returns the object at a path in an object. It adds the objects that are missing on the path, also if the
+// caller only reads the result.
 //
 //go:noinline
 func objectAt(object Object, path ...string) Object {

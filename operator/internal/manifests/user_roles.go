@@ -6,8 +6,8 @@ import (
 	"github.com/yare-go/yare/crd"
 )
 
-// userRoleLevels returns the levels of the roles for the users of a kind. Kubernetes adds the rules of a level to its own
-// ClusterRole of that name: see https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles.
+// userRoleLevels returns the levels of the roles for the users of a kind. Kubernetes adds the rules of a level to its
+// own ClusterRole of that name: see https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles.
 func userRoleLevels() []string { return []string{"view", "edit", "admin"} }
 
 // UserRoleNames returns the names of the ClusterRoles for the users of the kind of a definition, such as
@@ -22,7 +22,8 @@ func UserRoleNames(definition string) (names []string) {
 // isUserRole reports whether object is a role for the users of a definition among objects.
 func isUserRole(object Object, objects []Object) bool {
 	return Kind(object) == "ClusterRole" && slices.ContainsFunc(objects, func(definition Object) bool {
-		return Kind(definition) == "CustomResourceDefinition" && slices.Contains(UserRoleNames(Name(definition)), Name(object))
+		return Kind(definition) == "CustomResourceDefinition" &&
+			slices.Contains(UserRoleNames(Name(definition)), Name(object))
 	})
 }
 
@@ -45,7 +46,8 @@ func userRoles(definition *crd.CustomResourceDefinition) (roles []Object) {
 		return Object{"apiGroups": []string{definition.Spec.Group}, "resources": slices.Concat(resources...), "verbs": verbs}
 	}
 	view := []Object{rule(reads, main, status, scale)}
-	edit := append(slices.Clone(view), rule(slices.Concat([]string{"create"}, updates, []string{"delete", "deletecollection"}), main))
+	edit := append(slices.Clone(view),
+		rule(slices.Concat([]string{"create"}, updates, []string{"delete", "deletecollection"}), main))
 	if len(scale) > 0 {
 		edit = append(edit, rule(updates, scale))
 	}

@@ -37,8 +37,8 @@ const WebhookPort = 443
 // WebhookFolder is where the container of the program has the files of the Secret of [Webhooks].
 const WebhookFolder = "/etc/yare/webhooks"
 
-// AddTo adds to the objects of an installation what its webhooks need: ports, a Secret, the configurations. The last object is
-// the Deployment.
+// AddTo adds to the objects of an installation what its webhooks need: ports, a Secret, the configurations. The last
+// object is the Deployment.
 func (w *Webhooks) AddTo(objects []Object) ([]Object, error) {
 	for _, object := range objects {
 		switch Kind(object) {
@@ -49,7 +49,8 @@ func (w *Webhooks) AddTo(objects []Object) ([]Object, error) {
 				ports = nil // the program serves no metrics
 			}
 			// By a number as the target, Pods of a release without webhooks would be endpoints too.
-			spec["ports"] = append(ports, Object{"name": "webhooks", "port": int64(WebhookPort), "protocol": "TCP", "targetPort": "webhooks"})
+			spec["ports"] = append(ports,
+				Object{"name": "webhooks", "port": int64(WebhookPort), "protocol": "TCP", "targetPort": "webhooks"})
 		case "NetworkPolicy":
 			spec := objectAt(object, "spec")
 			ingress, _ := spec["ingress"].([]any)
@@ -82,7 +83,10 @@ func (w *Webhooks) addToPods(spec Object) {
 func (w *Webhooks) objects() (all []Object, err error) {
 	if w.IsIssuing {
 		// Without data and type, no apply changes what the program writes.
-		all = append(all, Object{"apiVersion": "v1", "kind": "Secret", "metadata": Object{"name": WebhookSecretName(w.Name), "namespace": w.Namespace}})
+		all = append(all, Object{
+			"apiVersion": "v1", "kind": "Secret",
+			"metadata": Object{"name": WebhookSecretName(w.Name), "namespace": w.Namespace},
+		})
 	}
 	for _, c := range w.Configurations {
 		object := Object{

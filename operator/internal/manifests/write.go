@@ -51,7 +51,8 @@ func writeFiles(dir string, files []file) error {
 		case f.isWrittenOnce:
 			continue
 		case !bytes.HasPrefix(before, []byte(header)):
-			errs = append(errs, fmt.Errorf("the file %s does not begin with %q, so it was not made by this command: move it away", f.name, header))
+			errs = append(errs,
+				fmt.Errorf("the file %s does not begin with %q, so it was not made by this command: move it away", f.name, header))
 			continue
 		}
 		write = append(write, f)
@@ -78,7 +79,10 @@ func WriteBase(dir, program string, objects []Object) error {
 		return err
 	}
 	return writeFiles(dir, []file{
-		{name: "manifests.yaml", text: header + program + " manifests --kustomize, which makes this file anew.\n" + string(text)},
+		{
+			name: "manifests.yaml",
+			text: header + program + " manifests --kustomize, which makes this file anew.\n" + string(text),
+		},
 		{name: "kustomization.yaml", text: "# Do not set namespace, namePrefix or nameSuffix here or in an overlay: they do not change the names in roles, labels and arguments.\n# Run manifests with --namespace or --name-prefix instead.\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- manifests.yaml\n", isWrittenOnce: true},
 	})
 }

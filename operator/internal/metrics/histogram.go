@@ -64,6 +64,7 @@ func (h *Histogram) writeTo(w io.Writer) {
 			count += n
 			fmt.Fprintf(w, "%s_bucket{%sle=\"%g\"} %d\n", h.name, others, bound, count)
 		}
-		fmt.Fprintf(w, "%s %g\n%s %d\n", sample(h.name+"_sum", labels), h.observed[labels].sum, sample(h.name+"_count", labels), count)
+		fmt.Fprintf(w, "%s %g\n%s %d\n",
+			sample(h.name+"_sum", labels), h.observed[labels].sum, sample(h.name+"_count", labels), count)
 	}
 }

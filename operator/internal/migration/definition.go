@@ -43,7 +43,8 @@ type definitionVersion struct {
 
 // findDefinition returns the definition of a resource. A definition that does not exist is an error.
 func findDefinition(ctx context.Context, client *kube.Client, r wire.Resource) (*liveDefinition, error) {
-	response, err := client.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: manifests.DefinitionResource(), Name: r.GroupResource().String()})
+	response, err := client.Do(ctx,
+		&wire.Request{Verb: wire.VerbGet, Resource: manifests.DefinitionResource(), Name: r.GroupResource().String()})
 	if kube.IsNotFound(err) {
 		return nil, explainMissing(ctx, client, r)
 	}
@@ -67,7 +68,9 @@ func explainMissing(ctx context.Context, client *kube.Client, r wire.Resource) e
 		err = kube.Unmarshal(response.Body, &list)
 	}
 	if err != nil {
-		return fmt.Errorf("the cluster has no definition %s, and it is not known whether the cluster has the kind under another plural: %w", r.GroupResource(), err)
+		return fmt.Errorf(
+			"the cluster has no definition %s, and it is not known whether the cluster has the kind under another plural: %w",
+			r.GroupResource(), err)
 	}
 	for _, d := range list.Items {
 		if d.Spec.Group == r.Group && d.Spec.Names.Kind == r.Kind {
@@ -88,8 +91,10 @@ func (d *liveDefinition) check(kind Kind, o *Options) error {
 		return fmt.Errorf("the definition %s in the cluster has no storage version or serves no version: apply what the command manifests prints", name)
 	case removed >= 0 && o.RemovedVersion == storage:
 		return fmt.Errorf("objects of %s are stored in %s, which --remove-version names: first apply the definition of a release that stores objects in another version, and run that release's command migrate", name, storage)
-	case removed >= 0 && !slices.ContainsFunc(d.Spec.Versions, func(v definitionVersion) bool { return v.Served && v.Name != o.RemovedVersion }):
-		return fmt.Errorf("%s is the only version of %s that is served, so --remove-version cannot remove it", o.RemovedVersion, name)
+	case removed >= 0 && !slices.ContainsFunc(d.Spec.Versions,
+		func(v definitionVersion) bool { return v.Served && v.Name != o.RemovedVersion }):
+		return fmt.Errorf("%s is the only version of %s that is served, so --remove-version cannot remove it",
+			o.RemovedVersion, name)
 	case kind.StorageVersion != storage && removed < 0:
 		return fmt.Errorf("the definition %s in the cluster stores objects in %s, and that of this program in %s: apply the definition of this program first, or run the program of the release whose definition the cluster has",
 			name, storage, kind.StorageVersion)
@@ -162,7 +167,9 @@ func (d *liveDefinition) hasSameSpec(other *liveDefinition) bool {
 
 // pruneStoredVersions sets status.storedVersions of the definition to its storage version. It returns an error if the
 // definition has changed since d was read. It reports whether it has written anything.
-func (d *liveDefinition) pruneStoredVersions(ctx context.Context, client *kube.Client, r wire.Resource) (hasWritten bool, err error) {
+func (d *liveDefinition) pruneStoredVersions(
+	ctx context.Context, client *kube.Client, r wire.Resource,
+) (hasWritten bool, err error) {
 	for {
 		now, err := findDefinition(ctx, client, r)
 		if err != nil {
@@ -183,7 +190,9 @@ func (d *liveDefinition) pruneStoredVersions(ctx context.Context, client *kube.C
 }
 
 // patch changes the definition by a merge patch. A definition that has changed since d was read is a conflict.
-func (d *liveDefinition) patch(ctx context.Context, client *kube.Client, subresource string, change map[string]any) error {
+func (d *liveDefinition) patch(
+	ctx context.Context, client *kube.Client, subresource string, change map[string]any,
+) error {
 	metadata, _ := change["metadata"].(map[string]any)
 	if metadata == nil {
 		metadata = make(map[string]any)
@@ -202,12 +211,15 @@ func (d *liveDefinition) patch(ctx context.Context, client *kube.Client, subreso
 	return err
 }
 
-// changeVersions writes the list of versions after change has changed it. It returns the definition that the server then
-// has. It gives up the fields that its write owns. Otherwise the next server-side apply of a definition would be a
+// changeVersions writes the list of versions after change has changed it. It returns the definition that the server
+// then has. It gives up the fields that its write owns. Otherwise the next server-side apply of a definition would be a
 // conflict over the versions.
-func changeVersions(ctx context.Context, client *kube.Client, r wire.Resource, change func(versions []any) []any) (*liveDefinition, error) {
+func changeVersions(
+	ctx context.Context, client *kube.Client, r wire.Resource, change func(versions []any) []any,
+) (*liveDefinition, error) {
 	for {
-		response, err := client.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: manifests.DefinitionResource(), Name: r.GroupResource().String()})
+		response, err := client.Do(ctx,
+			&wire.Request{Verb: wire.VerbGet, Resource: manifests.DefinitionResource(), Name: r.GroupResource().String()})
 		var raw struct {
 			Metadata metav1.ObjectMeta `json:"metadata"`
 			Spec     struct {

@@ -16,8 +16,8 @@ type Converter interface {
 	Convert(object []byte, version string) ([]byte, error)
 }
 
-// FieldConverter converts field sets of managers between the versions of a kind. [NewFieldConverter] makes one. The linker
-// leaves its code out of a program that does not call NewFieldConverter.
+// FieldConverter converts field sets of managers between the versions of a kind. [NewFieldConverter] makes one. The
+// linker leaves its code out of a program that does not call NewFieldConverter.
 type FieldConverter interface {
 	convertFields(c *managedFieldsConversion, owned fieldSet, old string) (fieldSet, error)
 }
@@ -62,7 +62,9 @@ func (f fieldConverter) convertFields(c *managedFieldsConversion, owned fieldSet
 }
 
 // convertPart converts a part of the content of an object from the version old to the new version.
-func (f fieldConverter) convertPart(c *managedFieldsConversion, content map[string]any, old string) (map[string]any, error) {
+func (f fieldConverter) convertPart(
+	c *managedFieldsConversion, content map[string]any, old string,
+) (map[string]any, error) {
 	part := maps.Clone(content)
 	if part == nil {
 		part = make(map[string]any)
@@ -86,7 +88,8 @@ func (f fieldConverter) convertPart(c *managedFieldsConversion, content map[stri
 	return f.convertObject(c, raw, c.version)
 }
 
-// convertObject returns the content of an object in a version: the members that managers own in it, without the metadata.
+// convertObject returns the content of an object in a version: the members that managers own in it, without the
+// metadata.
 func (f fieldConverter) convertObject(c *managedFieldsConversion, raw []byte, version string) (map[string]any, error) {
 	var from struct {
 		APIVersion string `json:"apiVersion"`
@@ -94,7 +97,8 @@ func (f fieldConverter) convertObject(c *managedFieldsConversion, raw []byte, ve
 	if err := kube.Unmarshal(raw, &from); err != nil {
 		return nil, err
 	}
-	if want := (apischema.GroupVersion{Group: c.definition.Spec.Group, Version: version}).String(); from.APIVersion != want {
+	want := (apischema.GroupVersion{Group: c.definition.Spec.Group, Version: version}).String()
+	if from.APIVersion != want {
 		var err error
 		if raw, err = f.converter.Convert(raw, version); err != nil {
 			return nil, fmt.Errorf("convert the object from %s to %s: %w", from.APIVersion, want, err)

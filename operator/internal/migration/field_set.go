@@ -103,9 +103,9 @@ func ownedItems(items []any, owned fieldSet, s schema) []any {
 	return part
 }
 
-// ownedFields returns the field set of value, a converted part, by the schema of its version. whole is the whole object in this
-// version, and empty is what a part without values is converted to. The set follows the rules of a server-side apply. It lacks
-// two kinds of places:
+// ownedFields returns the field set of value, a converted part, by the schema of its version. whole is the whole object
+// in this version, and empty is what a part without values is converted to. The set follows the rules of a server-side
+// apply. It lacks two kinds of places:
 //
 //   - A place that the whole object lacks.
 //   - A place that has the same value in empty, unless old, the set before the conversion, has the place too: a field such as
@@ -206,8 +206,8 @@ func ownedFieldsOfItems(value []any, empty, whole any, old fieldSet, s schema) f
 	return fields
 }
 
-// placeOfItem returns the place of an item of a list with keys or of a set, and its keys. The place of an item without any
-// of its keys is empty.
+// placeOfItem returns the place of an item of a list with keys or of a set, and its keys. The place of an item without
+// any of its keys is empty.
 func placeOfItem(item any, s schema) (place string, keys map[string]any) {
 	prefix, value := "v:", item
 	if s["x-kubernetes-list-type"] == "map" {
@@ -242,8 +242,8 @@ func keysOfItem(item any, s schema) map[string]any {
 	return keys
 }
 
-// indexOfKeys returns the index of the first item of a list with these keys, or -1. Without a schema, an item has those of
-// its members as keys that keys names.
+// indexOfKeys returns the index of the first item of a list with these keys, or -1. Without a schema, an item has those
+// of its members as keys that keys names.
 func indexOfKeys(items []any, keys map[string]any, s schema) int {
 	return slices.IndexFunc(items, func(item any) bool {
 		has, _ := item.(map[string]any)

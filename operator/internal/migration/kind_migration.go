@@ -47,7 +47,8 @@ func (m *kindMigration) run(ctx context.Context) error {
 		}
 		d = m.definition
 	}
-	m.report("objects are stored in %s, and the definition names the stored versions %v", d.storageVersion(), d.Status.StoredVersions)
+	m.report("objects are stored in %s, and the definition names the stored versions %v",
+		d.storageVersion(), d.Status.StoredVersions)
 	if len(d.Status.StoredVersions) > 1 || isRemoved {
 		if err := clock.SleepReal(ctx, m.options.SettleTime); err != nil {
 			return err
@@ -65,7 +66,8 @@ func (m *kindMigration) run(ctx context.Context) error {
 		return errors.Join(err, m.failuresError())
 	}
 	if len(m.failures) > 0 {
-		return fmt.Errorf("status.storedVersions stays %v, because objects may be stored in another version than %s: %w", d.Status.StoredVersions, d.storageVersion(), m.failuresError())
+		return fmt.Errorf("status.storedVersions stays %v, because objects may be stored in another version than %s: %w",
+			d.Status.StoredVersions, d.storageVersion(), m.failuresError())
 	}
 	hasPruned, err := d.pruneStoredVersions(ctx, m.client, m.kind.Resource)
 	if err != nil {
@@ -86,7 +88,8 @@ func (m *kindMigration) run(ctx context.Context) error {
 	if !isRemoved {
 		return m.giveUpConversion(ctx)
 	}
-	_, err = changeVersions(ctx, m.client, m.kind.Resource, func(versions []any) []any { return withoutVersion(versions, m.options.RemovedVersion) })
+	_, err = changeVersions(ctx, m.client, m.kind.Resource,
+		func(versions []any) []any { return withoutVersion(versions, m.options.RemovedVersion) })
 	if err == nil {
 		m.report("the definition has no version %s any more", m.options.RemovedVersion)
 	}
@@ -111,15 +114,16 @@ func (m *kindMigration) failuresError() error {
 	return errors.New(text)
 }
 
-// stopServing ends the service of the version that the user wants to remove. Until then, every write in that version adds
-// an entry of that version to managedFields.
+// stopServing ends the service of the version that the user wants to remove. Until then, every write in that version
+// adds an entry of that version to managedFields.
 func (m *kindMigration) stopServing(ctx context.Context) error {
 	removed := m.options.RemovedVersion
 	if m.options.DryRun {
 		m.report("would stop to serve %s", removed)
 		return nil
 	}
-	d, err := changeVersions(ctx, m.client, m.kind.Resource, func(versions []any) []any { return setNotServed(versions, removed) })
+	d, err := changeVersions(ctx, m.client, m.kind.Resource,
+		func(versions []any) []any { return setNotServed(versions, removed) })
 	if err != nil {
 		return err
 	}
@@ -172,7 +176,8 @@ func (m *kindMigration) reportDryRun(objects []*object, isRemoved bool) {
 			annotations++
 		}
 	}
-	m.report("would write %d objects, move managedFields of %d of them, and remove annotations of %d of them", len(objects)-len(m.failures), managers, annotations)
+	m.report("would write %d objects, move managedFields of %d of them, and remove annotations of %d of them",
+		len(objects)-len(m.failures), managers, annotations)
 	if isRemoved {
 		m.report("would remove %s from the definition, and move managedFields out of it", m.options.RemovedVersion)
 	}
@@ -181,7 +186,8 @@ func (m *kindMigration) reportDryRun(objects []*object, isRemoved bool) {
 // recordIncomplete adds an incomplete object, which the command does not write, to the failures.
 func (m *kindMigration) recordIncomplete(x *object) {
 	m.failures = append(m.failures, fmt.Sprintf("%s has the annotation %s=%s: a write would lose what version %s of the object lacks. Mend the object in its own version",
-		x.name(m.kind.Resource), ident.IncompleteAnnotation, x.Metadata.Annotations[ident.IncompleteAnnotation], m.definition.resource().Version))
+		x.name(m.kind.Resource), ident.IncompleteAnnotation, x.Metadata.Annotations[ident.IncompleteAnnotation],
+		m.definition.resource().Version))
 }
 
 // rewrite writes each object once, so that the server stores it in the storage version.
@@ -204,7 +210,8 @@ func (m *kindMigration) rewrite(ctx context.Context, objects []*object) error {
 		case kube.IsForbidden(err):
 			return fmt.Errorf("you may not write the objects, so %d of %d were written: %w", written, len(objects), err)
 		case kube.IsUnreachable(err):
-			return fmt.Errorf("the server does not answer, so %d of %d objects were written: run the command again: %w", written, len(objects), err)
+			return fmt.Errorf("the server does not answer, so %d of %d objects were written: run the command again: %w",
+				written, len(objects), err)
 		case err != nil:
 			m.failures = append(m.failures, fmt.Sprintf("%s: %v", x.name(m.kind.Resource), err))
 		case !exists:
@@ -213,13 +220,16 @@ func (m *kindMigration) rewrite(ctx context.Context, objects []*object) error {
 			written++
 		}
 	}
-	m.report("%d of %d objects were written, so that they are stored in %s; %d were gone, and %d are left", written, len(objects), m.definition.storageVersion(), gone, len(m.failures))
+	m.report("%d of %d objects were written, so that they are stored in %s; %d were gone, and %d are left",
+		written, len(objects), m.definition.storageVersion(), gone, len(m.failures))
 	return nil
 }
 
 // writeUntilStored writes an object, and repeats the write from a new read if somebody else has changed the object. It
 // reports whether the object still exists. It leaves the newest metadata in x.
-func (m *kindMigration) writeUntilStored(ctx context.Context, x *object, write func(context.Context, *object) error) (exists bool, err error) {
+func (m *kindMigration) writeUntilStored(
+	ctx context.Context, x *object, write func(context.Context, *object) error,
+) (exists bool, err error) {
 	uid := x.Metadata.UID
 	for range maxAttempts {
 		if err = m.pacer.wait(ctx); err != nil {
@@ -230,7 +240,8 @@ func (m *kindMigration) writeUntilStored(ctx context.Context, x *object, write f
 			return true, err
 		}
 		response, readErr := m.client.Do(ctx, &wire.Request{
-			Verb: wire.VerbGet, Resource: m.definition.resource(), Namespace: x.Metadata.Namespace, Name: x.Metadata.Name, Representation: wire.MetadataOnly,
+			Verb: wire.VerbGet, Resource: m.definition.resource(), Namespace: x.Metadata.Namespace, Name: x.Metadata.Name,
+			Representation: wire.MetadataOnly,
 		})
 		if kube.IsNotFound(readErr) && !kube.IsNoResource(readErr) {
 			return false, nil
@@ -256,7 +267,9 @@ func (m *kindMigration) apply(ctx context.Context, x *object) error {
 	r := m.definition.resource()
 	body, err := kube.Marshal(map[string]any{
 		"apiVersion": r.GroupVersion().String(), "kind": r.Kind,
-		"metadata": map[string]any{"name": x.Metadata.Name, "uid": x.Metadata.UID, "resourceVersion": x.Metadata.ResourceVersion},
+		"metadata": map[string]any{
+			"name": x.Metadata.Name, "uid": x.Metadata.UID, "resourceVersion": x.Metadata.ResourceVersion,
+		},
 	})
 	if err != nil {
 		return err
@@ -282,10 +295,11 @@ func (m *kindMigration) patchMetadata(ctx context.Context, x *object, subresourc
 	return m.send(ctx, x, &wire.Request{Subresource: subresource, ContentType: wire.ContentMergePatch, Body: body})
 }
 
-// send sends a patch of an object, and leaves the metadata of the answer in x. An object that has changed since x was read
-// is a conflict.
+// send sends a patch of an object, and leaves the metadata of the answer in x. An object that has changed since x was
+// read is a conflict.
 func (m *kindMigration) send(ctx context.Context, x *object, r *wire.Request) error {
-	r.Verb, r.Resource, r.Namespace, r.Name = wire.VerbPatch, m.definition.resource(), x.Metadata.Namespace, x.Metadata.Name
+	r.Verb, r.Resource, r.Namespace, r.Name = wire.VerbPatch, m.definition.resource(), x.Metadata.Namespace,
+		x.Metadata.Name
 	r.Query, r.Representation = managerQuery(), wire.MetadataOnly
 	r.Preconditions = wire.Preconditions{UID: x.Metadata.UID, ResourceVersion: x.Metadata.ResourceVersion}
 	response, err := m.client.Do(ctx, r)
@@ -330,7 +344,8 @@ func (m *kindMigration) moveManagers(ctx context.Context, objects []*object) err
 		case ctx.Err() != nil:
 			return fmt.Errorf("managedFields of %d objects were moved: %w", moved, context.Cause(ctx))
 		case err != nil:
-			m.failures = append(m.failures, fmt.Sprintf("%s: move managedFields out of versions that are not served: %v", x.name(m.kind.Resource), err))
+			m.failures = append(m.failures, fmt.Sprintf("%s: move managedFields out of versions that are not served: %v",
+				x.name(m.kind.Resource), err))
 		case exists:
 			moved++
 		}
@@ -344,7 +359,8 @@ func (m *kindMigration) moveManagers(ctx context.Context, objects []*object) err
 // moveManagersOf moves the entries of managedFields of one object.
 func (m *kindMigration) moveManagersOf(ctx context.Context, x *object) error {
 	r := m.definition.resource()
-	response, err := m.client.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: r, Namespace: x.Metadata.Namespace, Name: x.Metadata.Name})
+	response, err := m.client.Do(ctx,
+		&wire.Request{Verb: wire.VerbGet, Resource: r, Namespace: x.Metadata.Namespace, Name: x.Metadata.Name})
 	if err != nil {
 		return err
 	}
@@ -359,7 +375,10 @@ func (m *kindMigration) moveManagersOf(ctx context.Context, x *object) error {
 	if !x.hasUnservedManagers(m.definition) {
 		return nil
 	}
-	c := managedFieldsConversion{definition: m.definition, converter: m.kind.Converter, version: m.definition.preferredVersion(), object: response.Body}
+	c := managedFieldsConversion{
+		definition: m.definition, converter: m.kind.Converter, version: m.definition.preferredVersion(),
+		object: response.Body,
+	}
 	entries, err := c.convert(x.Metadata.ManagedFields)
 	if err != nil {
 		return err
@@ -409,7 +428,8 @@ func (m *kindMigration) removeAnnotations(ctx context.Context, objects []*object
 		case ctx.Err() != nil:
 			return fmt.Errorf("the annotations of %d objects were removed: %w", removed, context.Cause(ctx))
 		case err != nil:
-			m.failures = append(m.failures, fmt.Sprintf("%s: remove the annotations of versions that are not served: %v", x.name(m.kind.Resource), err))
+			m.failures = append(m.failures, fmt.Sprintf("%s: remove the annotations of versions that are not served: %v",
+				x.name(m.kind.Resource), err))
 		case exists:
 			removed++
 		}

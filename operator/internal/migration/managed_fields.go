@@ -12,10 +12,10 @@ import (
 
 // managedFieldsConversion converts the managedFields of one object into another version.
 //
-// An example. A kind has the fields hour and minute in v1, and the field schedule in v2. The manager "a" has applied the
-// hour 3 in v1 and owns {"f:spec": {"f:hour": {}}}. The part of the object that "a" owns is {spec: {hour: 3}}. In v2 this
-// part is {spec: {schedule: "* 3"}}. So "a" owns {"f:spec": {"f:schedule": {}}} in v2, although the schedule of the whole
-// object, "30 3", also has the minute of another manager.
+// An example. A kind has the fields hour and minute in v1, and the field schedule in v2. The manager "a" has applied
+// the hour 3 in v1 and owns {"f:spec": {"f:hour": {}}}. The part of the object that "a" owns is {spec: {hour: 3}}. In
+// v2 this part is {spec: {schedule: "* 3"}}. So "a" owns {"f:spec": {"f:schedule": {}}} in v2, although the schedule of
+// the whole object, "30 3", also has the minute of another manager.
 type managedFieldsConversion struct {
 	definition *liveDefinition
 	// converter is nil if all versions have equal fields. Then a field set is valid in each version.
@@ -26,8 +26,8 @@ type managedFieldsConversion struct {
 	object []byte
 }
 
-// convert returns entries of managedFields in which no entry has a version that is not served. Two entries of one manager
-// that then have the same version become one.
+// convert returns entries of managedFields in which no entry has a version that is not served. Two entries of one
+// manager that then have the same version become one.
 func (c *managedFieldsConversion) convert(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	var converted []metav1.ManagedFieldsEntry
 	for _, e := range entries {
@@ -41,7 +41,8 @@ func (c *managedFieldsConversion) convert(entries []metav1.ManagedFieldsEntry) (
 			}
 		}
 		i := slices.IndexFunc(converted, func(other metav1.ManagedFieldsEntry) bool {
-			return other.Manager == e.Manager && other.Operation == e.Operation && other.Subresource == e.Subresource && other.APIVersion == e.APIVersion
+			return other.Manager == e.Manager && other.Operation == e.Operation && other.Subresource == e.Subresource &&
+				other.APIVersion == e.APIVersion
 		})
 		if i < 0 {
 			converted = append(converted, e)
@@ -93,7 +94,8 @@ func encodeFields(e *metav1.ManagedFieldsEntry, fields fieldSet) error {
 	return err
 }
 
-// convertEntry returns an entry in the new version. The entry has no FieldsV1 if the manager owns nothing in this version.
+// convertEntry returns an entry in the new version. The entry has no FieldsV1 if the manager owns nothing in this
+// version.
 func (c *managedFieldsConversion) convertEntry(e metav1.ManagedFieldsEntry) (metav1.ManagedFieldsEntry, error) {
 	gv, err := apischema.ParseGroupVersion(e.APIVersion)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package migration rewrites the stored objects of the kinds that a program defines, so that a version of a kind can go.
+// Package migration rewrites the stored objects of the kinds that a program defines, so that a version of a kind can
+// go.
 //
 // An API server stores an object in the version that is the storage version at the time of a write. When the storage
 // version changes from v1 to v2, the objects stay as they are until somebody writes them. As long as one object is
@@ -15,8 +16,8 @@
 //  6. It gives up spec.conversion of the definition if nothing needs a conversion any more. Until then each write of an
 //     object with managedFields of a version that is not served needs one.
 //
-// With --remove-version the command stops serving that version after step 1. After step 5 it removes the version from the
-// definition, and leaves step 6 to a later call of the command.
+// With --remove-version the command stops serving that version after step 1. After step 5 it removes the version from
+// the definition, and leaves step 6 to a later call of the command.
 //
 // An object that cannot be written stays as it is, and the command reports the object at its end. Another call of the
 // command starts from the beginning. An object that is already stored in the storage version costs a request then, and
@@ -61,8 +62,8 @@ type Options struct {
 	Rate int
 	// RemovedVersion is a version that the user wants to take out of the definitions, or empty.
 	RemovedVersion string
-	// SettleTime is how long the command waits before it lists the objects of a kind that are not all stored in the storage
-	// version. Until then, each API server has seen the definition.
+	// SettleTime is how long the command waits before it lists the objects of a kind that are not all stored in the
+	// storage version. Until then, each API server has seen the definition.
 	SettleTime time.Duration
 	// DryRun changes nothing.
 	DryRun bool
@@ -97,7 +98,8 @@ func Run(ctx context.Context, client *kube.Client, o *Options) error {
 		migrations = append(migrations, &kindMigration{client: client, options: o, kind: kind, definition: d, pacer: p})
 	}
 	if o.RemovedVersion != "" && !hasRemovedVersion && len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("no definition in the cluster has the version %s: name another one with --remove-version", o.RemovedVersion))
+		errs = append(errs, fmt.Errorf(
+			"no definition in the cluster has the version %s: name another one with --remove-version", o.RemovedVersion))
 	}
 	if len(errs) > 0 {
 		return fmt.Errorf("%w: %w", errNothingWritten, errors.Join(errs...))
@@ -114,7 +116,8 @@ func Run(ctx context.Context, client *kube.Client, o *Options) error {
 	return errors.Join(errs...)
 }
 
-// nativeMigrationVersions are the versions of StorageVersionMigration that API servers of Kubernetes have, the newest first.
+// nativeMigrationVersions are the versions of StorageVersionMigration that API servers of Kubernetes have, the newest
+// first.
 const nativeMigrationVersions = "v1 v1beta1 v1alpha1"
 
 // checkNativeMigrations returns an error if a StorageVersionMigration of the kind has not ended.
@@ -138,7 +141,8 @@ func checkNativeMigrations(ctx context.Context, client *kube.Client, migrated wi
 		}
 		for _, m := range list.Items {
 			if m.Spec.Resource.Group == migrated.Group && m.Spec.Resource.Resource == migrated.Plural && !m.hasEnded() {
-				return fmt.Errorf("the StorageVersionMigration %s of %s has not ended: wait for its end, or delete it", m.Metadata.Name, migrated.GroupResource())
+				return fmt.Errorf("the StorageVersionMigration %s of %s has not ended: wait for its end, or delete it",
+					m.Metadata.Name, migrated.GroupResource())
 			}
 		}
 		return nil

@@ -32,7 +32,8 @@ func (x *object) isIncomplete() bool {
 
 // hasUnservedManagers reports whether an entry of managedFields is in a version that is not served.
 func (x *object) hasUnservedManagers(d *liveDefinition) bool {
-	return slices.ContainsFunc(x.Metadata.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return isUnserved(e, d) })
+	return slices.ContainsFunc(x.Metadata.ManagedFields,
+		func(e metav1.ManagedFieldsEntry) bool { return isUnserved(e, d) })
 }
 
 // isUnserved reports whether an entry of managedFields is in a version of the kind that is not served.

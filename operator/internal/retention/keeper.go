@@ -1,9 +1,11 @@
-// Package retention keeps the permissions of a program in a namespace while objects there have finalizers of the program.
+// Package retention keeps the permissions of a program in a namespace while objects there have finalizers of the
+// program.
 //
-// A program that watches some namespaces has a Role and a RoleBinding in each of them. When such a namespace is deleted, the
-// server deletes both together with the objects, in no certain order. Without its permissions, the program can never remove its
-// finalizers, and the namespace never ends. So a [Keeper] puts a finalizer on the Role and the RoleBinding before the first object
-// of the namespace gets one. It removes this finalizer after the last object. A Role that is being deleted still grants.
+// A program that watches some namespaces has a Role and a RoleBinding in each of them. When such a namespace is
+// deleted, the server deletes both together with the objects, in no certain order. Without its permissions, the program
+// can never remove its finalizers, and the namespace never ends. So a [Keeper] puts a finalizer on the Role and the
+// RoleBinding before the first object of the namespace gets one. It removes this finalizer after the last object. A
+// Role that is being deleted still grants.
 //
 // Example: the program one in the namespace ops watches the namespace shop.
 //
@@ -12,8 +14,8 @@
 //	the cleanup of shop/web has ended  shop/web loses its finalizer, and is gone
 //	no other object has a finalizer    the RoleBinding and the Role lose theirs, and are gone, and so is the namespace
 //
-// The permissions for the Roles and the RoleBindings of this one name come from the ClusterRole of the program: whichever of the
-// two goes first, takes the permissions in the namespace with it.
+// The permissions for the Roles and the RoleBindings of this one name come from the ClusterRole of the program:
+// whichever of the two goes first, takes the permissions in the namespace with it.
 package retention
 
 import (
@@ -85,8 +87,8 @@ type Keeper struct {
 
 // place is a namespace with a Role of the program.
 type place struct {
-	// token is in the channel while nobody changes the finalizers of the Role and the RoleBinding. Whoever has taken the token may
-	// use the following fields.
+	// token is in the channel while nobody changes the finalizers of the Role and the RoleBinding. Whoever has taken the
+	// token may use the following fields.
 	token chan struct{}
 	// isRetained is true while both have the finalizer, as far as is known.
 	isRetained bool
@@ -100,7 +102,8 @@ type place struct {
 
 	// dueAt is when the next search is due, or zero. searchedAt is when the last search began.
 	dueAt, searchedAt time.Time
-	// goingSince is when the keeper has seen that the object of each of resources is being deleted. It is zero for another object.
+	// goingSince is when the keeper has seen that the object of each of resources is being deleted. It is zero for another
+	// object.
 	goingSince [2]time.Time
 	// isGoingLogged is true once the log has that line.
 	isGoingLogged bool
@@ -185,8 +188,8 @@ func (k *Keeper) schedule(namespace string, after time.Duration) {
 	}
 }
 
-// Run follows the Roles and the RoleBindings until ctx ends, and removes their finalizers when no object needs them. It is for the
-// leader.
+// Run follows the Roles and the RoleBindings until ctx ends, and removes their finalizers when no object needs them. It
+// is for the leader.
 func (k *Keeper) Run(ctx context.Context) {
 	i, isKnown := k.waitForInstallation(ctx)
 	if !isKnown {
@@ -320,7 +323,8 @@ func (k *Keeper) settle(ctx context.Context, namespace string) {
 		text = err.Error()
 	}
 	if text != "" && text != p.logged {
-		k.Log.Warn("the permissions of the program in a namespace are not retained as they should be", "namespace", namespace, "error", text)
+		k.Log.Warn("the permissions of the program in a namespace are not retained as they should be",
+			"namespace", namespace, "error", text)
 	}
 	p.logged = text
 	if found != nil && p.isGoing() {
@@ -337,8 +341,8 @@ func (k *Keeper) settle(ctx context.Context, namespace string) {
 // isGoing reports whether the Role or the RoleBinding is being deleted. The caller has locked the keeper.
 func (p *place) isGoing() bool { return p.goingSince != [2]time.Time{} }
 
-// reportGoing logs that a Role or a RoleBinding is being deleted, if its namespace seems to live: an object with a finalizer of the
-// program is not being deleted some seconds later. The caller has locked the keeper.
+// reportGoing logs that a Role or a RoleBinding is being deleted, if its namespace seems to live: an object with a
+// finalizer of the program is not being deleted some seconds later. The caller has locked the keeper.
 func (k *Keeper) reportGoing(namespace string, p *place, found *live.Object) {
 	if p.isGoingLogged || found.Metadata.DeletionTimestamp != nil {
 		return
@@ -352,16 +356,19 @@ func (k *Keeper) reportGoing(namespace string, p *place, found *live.Object) {
 		if time.Since(since) < settlePeriod/2 {
 			return
 		}
-		commands = append(commands, fmt.Sprintf("kubectl patch %s --namespace %s %s --type=merge --patch '{\"metadata\":{\"finalizers\":null}}'", r, namespace, roleName(k.installation)))
+		commands = append(commands, fmt.Sprintf(
+			"kubectl patch %s --namespace %s %s --type=merge --patch '{\"metadata\":{\"finalizers\":null}}'", r, namespace,
+			roleName(k.installation)))
 	}
 	p.isGoingLogged = true
 	k.Log.Warn("the role of the program in a namespace is being deleted, and goes with the last object that has a finalizer of the program",
 		"namespace", namespace, "object", found.String(),
-		"do", "if the program is to stay, apply the manifests again once the role is gone; to let it go at once run "+strings.Join(commands, " && "))
+		"do", "if the program is to stay, apply the manifests again once the role is gone; to let it go at once run "+
+			strings.Join(commands, " && "))
 }
 
-// checkReleased returns nil if neither the Role nor the RoleBinding of a namespace has the finalizer: the program has lost its
-// permissions with them, as it should. Otherwise it returns err, the answer to a search for objects.
+// checkReleased returns nil if neither the Role nor the RoleBinding of a namespace has the finalizer: the program has
+// lost its permissions with them, as it should. Otherwise it returns err, the answer to a search for objects.
 func (k *Keeper) checkReleased(ctx context.Context, namespace string, p *place, err error) error {
 	i, installationErr := k.findInstallation(ctx)
 	if installationErr != nil {
@@ -392,8 +399,8 @@ func (k *Keeper) search(ctx context.Context, namespace string) (*live.Object, er
 	return nil, nil
 }
 
-// add adds the finalizer to the Role and the RoleBinding of a namespace. It does nothing if the program has neither, or has no
-// permission: other rules may grant what the Role would.
+// add adds the finalizer to the Role and the RoleBinding of a namespace. It does nothing if the program has neither, or
+// has no permission: other rules may grant what the Role would.
 func (k *Keeper) add(ctx context.Context, namespace string, p *place) error {
 	i, err := k.findInstallation(ctx)
 	if err != nil {
@@ -437,7 +444,8 @@ func (k *Keeper) remove(ctx context.Context, namespace string) error {
 	var errs []error
 	for _, r := range resources() {
 		_, _, err := k.edit(ctx, r, namespace, roleName(i), func(o *live.Object) ([]string, error) {
-			return slices.DeleteFunc(slices.Clone(o.Metadata.Finalizers), func(name string) bool { return name == manifests.RoleFinalizer }), nil
+			return slices.DeleteFunc(slices.Clone(o.Metadata.Finalizers),
+				func(name string) bool { return name == manifests.RoleFinalizer }), nil
 		})
 		errs = append(errs, err)
 	}
@@ -448,7 +456,9 @@ func (k *Keeper) remove(ctx context.Context, namespace string) error {
 const editAttempts = 5
 
 // edit sets the finalizers of an object to those that decide returns. It sends nothing if they are right.
-func (k *Keeper) edit(ctx context.Context, r wire.Resource, namespace, name string, decide func(*live.Object) ([]string, error)) (o *live.Object, exists bool, err error) {
+func (k *Keeper) edit(
+	ctx context.Context, r wire.Resource, namespace, name string, decide func(*live.Object) ([]string, error),
+) (o *live.Object, exists bool, err error) {
 	for attempt := 1; ; attempt++ {
 		o, exists, err = live.Find(ctx, k.Client, r, namespace, name)
 		if err != nil || !exists {
@@ -478,14 +488,17 @@ func roleName(i *manifests.Installation) string { return manifests.ClusterName(i
 
 // resources returns the resources of RoleBindings and Roles.
 func resources() [2]wire.Resource {
-	r := wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}, Plural: "rolebindings"}
+	r := wire.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+		Plural:           "rolebindings",
+	}
 	both := [2]wire.Resource{r, r}
 	both[1].Kind, both[1].Plural = "Role", "roles"
 	return both
 }
 
-// Rules returns the permissions that a keeper needs, in the whole cluster, for an installation with a Role in each of these
-// namespaces. Without namespaces it returns none.
+// Rules returns the permissions that a keeper needs, in the whole cluster, for an installation with a Role in each of
+// these namespaces. Without namespaces it returns none.
 func Rules(i manifests.Installation, namespaces []string) []kube.PolicyRule {
 	if len(namespaces) == 0 {
 		return nil
@@ -496,9 +509,9 @@ func Rules(i manifests.Installation, namespaces []string) []kube.PolicyRule {
 	}}
 }
 
-// Namespaces returns the namespaces in which the objects of a part with finalizers live, and in which the part has its permissions
-// by a Role. watched are those that the program watches. own is the namespace of the installation, which is not among the results:
-// its end is the end of the program.
+// Namespaces returns the namespaces in which the objects of a part with finalizers live, and in which the part has its
+// permissions by a Role. watched are those that the program watches. own is the namespace of the installation, which is
+// not among the results: its end is the end of the program.
 func Namespaces(needs []kube.Needs, watched []string, own string) []string {
 	found := make(map[string]bool)
 	for _, n := range needs {
@@ -520,8 +533,8 @@ func Namespaces(needs []kube.Needs, watched []string, own string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// waitForInstallation waits until the installation of the program is known. It reports false if the program has none, or ctx has
-// ended.
+// waitForInstallation waits until the installation of the program is known. It reports false if the program has none,
+// or ctx has ended.
 func (k *Keeper) waitForInstallation(ctx context.Context) (i *manifests.Installation, isKnown bool) {
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
 		i, err := k.findInstallation(ctx)
@@ -534,8 +547,8 @@ func (k *Keeper) waitForInstallation(ctx context.Context) (i *manifests.Installa
 	}
 }
 
-// findInstallation returns the installation of the program. The installation has no namespace if the account of the program is no
-// ServiceAccount, such as that of a developer. A program may ask about itself without a permission.
+// findInstallation returns the installation of the program. The installation has no namespace if the account of the
+// program is no ServiceAccount, such as that of a developer. A program may ask about itself without a permission.
 func (k *Keeper) findInstallation(ctx context.Context) (*manifests.Installation, error) {
 	k.mu.Lock()
 	known := k.installation

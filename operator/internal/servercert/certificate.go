@@ -75,7 +75,8 @@ func (f *keyPairFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	}
 	switch {
 	case err != nil && !f.isBroken:
-		f.log.Error("the certificate for clients of this program cannot be read again; its last version goes on", "file", f.certFile, "error", err)
+		f.log.Error("the certificate for clients of this program cannot be read again; its last version goes on",
+			"file", f.certFile, "error", err)
 	case err == nil && f.isBroken:
 		f.log.Info("the certificate for clients of this program can be read again", "file", f.certFile)
 	}

@@ -38,8 +38,8 @@ const (
 	reportLooks = 20
 )
 
-// servedKinds returns kinds in the versions that the server serves, and leaves out repetitions and the kinds that it does not serve. It
-// returns an error if the server does not answer whether it serves a kind.
+// servedKinds returns kinds in the versions that the server serves, and leaves out repetitions and the kinds that it
+// does not serve. It returns an error if the server does not answer whether it serves a kind.
 func (c *cluster) servedKinds(ctx context.Context, kinds []wire.Resource) (served []wire.Resource, err error) {
 	for _, r := range kinds {
 		if i := indexOf(c.resources, r); i >= 0 {
@@ -73,14 +73,17 @@ func indexOf(resources []wire.Resource, r wire.Resource) int {
 // listKinds returns the objects of kinds in these namespaces, or in all namespaces if there are none, and
 // the objects of kinds outside of namespaces. A keep that is not nil chooses among them. A kind that may not be listed
 // is an error.
-func (c *cluster) listKinds(ctx context.Context, kinds []wire.Resource, in []string, keep func(*live.Object) bool) (all []*live.Object, err error) {
+func (c *cluster) listKinds(
+	ctx context.Context, kinds []wire.Resource, in []string, keep func(*live.Object) bool,
+) (all []*live.Object, err error) {
 	for _, r := range kinds {
 		namespaces := in
 		if r.ClusterScoped || len(in) == 0 {
 			namespaces = []string{""}
 		}
 		for _, namespace := range namespaces {
-			found, err := c.listKind(ctx, wire.Stream{Resource: r, Namespace: namespace, Representation: wire.MetadataOnly}, keep)
+			found, err := c.listKind(ctx, wire.Stream{Resource: r, Namespace: namespace, Representation: wire.MetadataOnly},
+				keep)
 			if err != nil {
 				return nil, fmt.Errorf("it is not known which objects exist: %w", err)
 			}
@@ -154,11 +157,12 @@ func (c *cluster) removeAll(ctx context.Context, objects []*live.Object) error {
 
 // requestDeletion asks the server to delete exactly this object.
 func (c *cluster) requestDeletion(ctx context.Context, o *live.Object, policy metav1.DeletionPropagation) error {
-	return c.write(ctx, &wire.Request{Verb: wire.VerbDelete, Preconditions: wire.Preconditions{UID: o.Metadata.UID}}, o, metav1.DeleteOptions{
-		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		Preconditions:     &metav1.Preconditions{UID: &o.Metadata.UID},
-		PropagationPolicy: &policy,
-	})
+	return c.write(ctx, &wire.Request{Verb: wire.VerbDelete, Preconditions: wire.Preconditions{UID: o.Metadata.UID}}, o,
+		metav1.DeleteOptions{
+			TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+			Preconditions:     &metav1.Preconditions{UID: &o.Metadata.UID},
+			PropagationPolicy: &policy,
+		})
 }
 
 // write sends a request for an object with this body. An object that does not exist is no error.
@@ -172,7 +176,8 @@ func (c *cluster) write(ctx context.Context, r *wire.Request, o *live.Object, bo
 
 // removeFinalizers removes finalizers from an object, and prints a line that begins with done. Other finalizers stay.
 func (c *cluster) removeFinalizers(ctx context.Context, o *live.Object, finalizers []string, done string) error {
-	left := slices.DeleteFunc(slices.Clone(o.Metadata.Finalizers), func(name string) bool { return slices.Contains(finalizers, name) })
+	left := slices.DeleteFunc(slices.Clone(o.Metadata.Finalizers),
+		func(name string) bool { return slices.Contains(finalizers, name) })
 	err := live.SetFinalizers(ctx, c.client, o, left)
 	switch {
 	case err == nil:
@@ -184,13 +189,16 @@ func (c *cluster) removeFinalizers(ctx context.Context, o *live.Object, finalize
 }
 
 // patchDefinition patches a CustomResourceDefinition and prints a line about that.
-func (c *cluster) patchDefinition(ctx context.Context, definition *live.Object, line string, patch ...kube.PatchOperation) error {
+func (c *cluster) patchDefinition(
+	ctx context.Context, definition *live.Object, line string, patch ...kube.PatchOperation,
+) error {
 	if c.isDryRun {
 		fmt.Fprintf(c.out, "without --dry-run: %s\n", line)
 		return nil
 	}
 	patch = append([]kube.PatchOperation{kube.TestAt("/metadata/uid", definition.Metadata.UID)}, patch...)
-	if err := c.write(ctx, &wire.Request{Verb: wire.VerbPatch, ContentType: wire.ContentJSONPatch}, definition, patch); err != nil {
+	err := c.write(ctx, &wire.Request{Verb: wire.VerbPatch, ContentType: wire.ContentJSONPatch}, definition, patch)
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(c.out, line)

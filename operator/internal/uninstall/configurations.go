@@ -34,9 +34,9 @@ func removeConfigurations(ctx context.Context, c *cluster, f *findings) error {
 	return c.removeAll(ctx, all)
 }
 
-// removeConfigurationsForGood removes the webhook configurations before the Pods end: after the last Pod, a configuration would
-// make the API server refuse all writes of its objects. A leader of an earlier version of yare makes a missing configuration again.
-// So the program first loses its permissions outside of its namespace.
+// removeConfigurationsForGood removes the webhook configurations before the Pods end: after the last Pod, a
+// configuration would make the API server refuse all writes of its objects. A leader of an earlier version of yare
+// makes a missing configuration again. So the program first loses its permissions outside of its namespace.
 func removeConfigurationsForGood(ctx context.Context, c *cluster, f *findings) error {
 	if f.deployment.Metadata.UID == "" || !f.HasWebhooksOrConverters || c.isDryRun {
 		return nil // in a dry run, other steps name these objects
@@ -56,8 +56,8 @@ func removeConfigurationsForGood(ctx context.Context, c *cluster, f *findings) e
 	return removeConfigurations(ctx, c, f)
 }
 
-// removeLateConfigurations removes the webhook configurations that the leader of an earlier version of yare has made again at its
-// end: a request may have been under way.
+// removeLateConfigurations removes the webhook configurations that the leader of an earlier version of yare has made
+// again at its end: a request may have been under way.
 func removeLateConfigurations(ctx context.Context, c *cluster, f *findings) error {
 	if c.isDryRun {
 		return nil // removeConfigurations has named them
@@ -65,8 +65,8 @@ func removeLateConfigurations(ctx context.Context, c *cluster, f *findings) erro
 	return removeConfigurations(ctx, c, f)
 }
 
-// removeWebhookSecret removes the Secret with the webhook authorities. If somebody deletes the Secret, the program makes
-// it again without labels.
+// removeWebhookSecret removes the Secret with the webhook authorities. If somebody deletes the Secret, the program
+// makes it again without labels.
 func removeWebhookSecret(ctx context.Context, c *cluster, f *findings) error {
 	i := slices.IndexFunc(c.resources, func(r wire.Resource) bool { return r.Group == "" && r.Plural == "secrets" })
 	if i < 0 || !f.HasWebhooksOrConverters {

@@ -33,8 +33,8 @@ func convertedDefinitions(ctx context.Context, c *cluster, f *findings) (all []*
 	return all, nil
 }
 
-// useStorageVersions replaces the version of each kind by the version in which the objects are stored, if the server serves
-// that version. So the objects can be read without a program that converts them.
+// useStorageVersions replaces the version of each kind by the version in which the objects are stored, if the server
+// serves that version. So the objects can be read without a program that converts them.
 func useStorageVersions(ctx context.Context, c *cluster, kinds []wire.Resource) error {
 	for i, r := range kinds {
 		if !strings.Contains(r.Group, ".") {
@@ -83,8 +83,8 @@ func oldStoredVersions(definition *live.Object) []string {
 
 // handOverConversions makes the objects readable that stay after the end of the program. If another installation
 // exists, it converts the objects from now on. Otherwise all objects are stored in the storage version, and only that
-// version is served. The program still runs, because the objects of other versions are read through it. Without a Deployment
-// all objects are stored in the storage version already: see checkConversions.
+// version is served. The program still runs, because the objects of other versions are read through it. Without a
+// Deployment all objects are stored in the storage version already: see checkConversions.
 func handOverConversions(ctx context.Context, c *cluster, f *findings) error {
 	converted, err := convertedDefinitions(ctx, c, f)
 	if err != nil || len(converted) == 0 {
@@ -112,21 +112,26 @@ func handOverConversions(ctx context.Context, c *cluster, f *findings) error {
 		var patch []kube.PatchOperation
 		for i, v := range definition.Spec.Versions {
 			if v.Served && !v.Storage {
-				patch = append(patch, kube.TestAt(fmt.Sprintf("/spec/versions/%d/name", i), v.Name), kube.ReplaceAt(fmt.Sprintf("/spec/versions/%d/served", i), false))
+				patch = append(patch, kube.TestAt(fmt.Sprintf("/spec/versions/%d/name", i), v.Name),
+					kube.ReplaceAt(fmt.Sprintf("/spec/versions/%d/served", i), false))
 			}
 		}
 		if len(patch) == 0 {
 			continue
 		}
-		if err := c.patchDefinition(ctx, definition, fmt.Sprintf("made %s serve its storage version only, because nobody converts its objects any more", definition), patch...); err != nil {
+		err := c.patchDefinition(ctx, definition,
+			fmt.Sprintf("made %s serve its storage version only, because nobody converts its objects any more",
+				definition), patch...)
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// handOver makes the program of another installation take the conversion of a definition over, and returns when it has. Only that
-// program has its bundle. A Service without its bundle would make each call of a user fail that needs a conversion.
+// handOver makes the program of another installation take the conversion of a definition over, and returns when it has.
+// Only that program has its bundle. A Service without its bundle would make each call of a user fail that needs a
+// conversion.
 func handOver(ctx context.Context, c *cluster, definition, next *live.Object) error {
 	successor := next.Metadata.Namespace + "/" + next.Metadata.Name
 	line := fmt.Sprintf("gave the conversion of %s to the installation %s", definition, successor)
@@ -135,9 +140,10 @@ func handOver(ctx context.Context, c *cluster, definition, next *live.Object) er
 		return nil
 	}
 	annotate := func(ctx context.Context, value any) error {
-		return c.write(ctx, &wire.Request{Verb: wire.VerbPatch, ContentType: wire.ContentMergePatch}, definition, map[string]any{"metadata": map[string]any{
-			"uid": definition.Metadata.UID, "annotations": map[string]any{crdpublishing.SuccessorAnnotation: value},
-		}})
+		return c.write(ctx, &wire.Request{Verb: wire.VerbPatch, ContentType: wire.ContentMergePatch}, definition,
+			map[string]any{"metadata": map[string]any{
+				"uid": definition.Metadata.UID, "annotations": map[string]any{crdpublishing.SuccessorAnnotation: value},
+			}})
 	}
 	if err := annotate(ctx, successor); err != nil {
 		return err

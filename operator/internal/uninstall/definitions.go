@@ -73,7 +73,10 @@ func removeDefinitions(ctx context.Context, c *cluster, f *findings) error {
 
 // removeUserRoles removes the roles for the users of a definition that the command manifests has printed.
 func removeUserRoles(ctx context.Context, c *cluster, definition string) error {
-	r := wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}, Plural: "clusterroles", ClusterScoped: true}
+	r := wire.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
+		Plural:           "clusterroles", ClusterScoped: true,
+	}
 	for _, name := range manifests.UserRoleNames(definition) {
 		role, exists, err := live.Find(ctx, c.client, r, "", name)
 		if exists && role.Metadata.Labels[manifests.LabelManagedBy] == manifests.ManagedBy {

@@ -40,7 +40,9 @@ func removeDeployment(ctx context.Context, c *cluster, f *findings) error {
 
 // otherDeployments returns the Deployments of the other installations of the program.
 func otherDeployments(ctx context.Context, c *cluster, i *manifests.Installation) ([]*live.Object, error) {
-	return live.List(ctx, c.client, wire.Stream{Resource: live.Deployments(), LabelSelector: manifests.LabelName + "=" + i.Program}, func(d *live.Object) bool {
+	return live.List(ctx, c.client, wire.Stream{
+		Resource: live.Deployments(), LabelSelector: manifests.LabelName + "=" + i.Program,
+	}, func(d *live.Object) bool {
 		return manifests.IsPrinted(d) && (d.Metadata.Namespace != i.Namespace || d.Metadata.Name != i.Name)
 	})
 }

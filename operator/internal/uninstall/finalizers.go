@@ -15,15 +15,16 @@ import (
 
 // objectsToRelease returns the objects that the command does not delete and that have finalizers of the program. Nobody
 // removes these finalizers after the end of the program, unless another installation watches the objects. So the
-// objects could never be deleted. The other installations are looked up anew, because one of them may have been installed or
-// removed meanwhile.
+// objects could never be deleted. The other installations are looked up anew, because one of them may have been
+// installed or removed meanwhile.
 func objectsToRelease(ctx context.Context, c *cluster, f *findings) ([]*live.Object, error) {
 	others, err := otherDeployments(ctx, c, &f.Installation)
 	if err != nil || len(f.Finalizers) == 0 {
 		return nil, err
 	}
 	return c.listKinds(ctx, f.reconciled, nil, func(x *live.Object) bool {
-		return x.HasFinalizer(f.Finalizers) && !f.isDeleted(x) && !slices.ContainsFunc(others, func(d *live.Object) bool { return watches(d, x) })
+		return x.HasFinalizer(f.Finalizers) && !f.isDeleted(x) &&
+			!slices.ContainsFunc(others, func(d *live.Object) bool { return watches(d, x) })
 	})
 }
 
@@ -52,7 +53,9 @@ func removeFinalizers(ctx context.Context, c *cluster, f *findings) error {
 			return nil
 		}
 		if time.Since(began) > c.limit {
-			return errors.New("somebody adds the finalizers of the program again: another process of the program runs, so end it first." + live.Counts(objects))
+			return errors.New(
+				"somebody adds the finalizers of the program again: another process of the program runs, so end it first." +
+					live.Counts(objects))
 		}
 		for _, x := range objects {
 			if err := c.removeFinalizers(ctx, x, f.Finalizers, abandoned); err != nil {
@@ -68,15 +71,17 @@ func removeFinalizers(ctx context.Context, c *cluster, f *findings) error {
 // abandoned begins the line about an object that has lost the finalizers of the program.
 const abandoned = "abandoned the cleanup of"
 
-// releaseRoles removes the finalizer of the program from its Roles and RoleBindings in watched namespaces, which has kept its
-// permissions for the cleanups. No cleanup needs them any more.
+// releaseRoles removes the finalizer of the program from its Roles and RoleBindings in watched namespaces, which has
+// kept its permissions for the cleanups. No cleanup needs them any more.
 func releaseRoles(ctx context.Context, c *cluster, f *findings) error {
 	for _, r := range c.resources {
 		if r.Group != "rbac.authorization.k8s.io" || r.ClusterScoped {
 			continue
 		}
 		for began := time.Now(); ; {
-			held, err := live.List(ctx, c.client, wire.Stream{Resource: r, LabelSelector: f.Selector(), Representation: wire.MetadataOnly}, func(o *live.Object) bool {
+			held, err := live.List(ctx, c.client, wire.Stream{
+				Resource: r, LabelSelector: f.Selector(), Representation: wire.MetadataOnly,
+			}, func(o *live.Object) bool {
 				return o.HasFinalizer([]string{manifests.RoleFinalizer})
 			})
 			if err != nil {
@@ -86,7 +91,8 @@ func releaseRoles(ctx context.Context, c *cluster, f *findings) error {
 				break
 			}
 			if time.Since(began) > c.limit {
-				return errors.New("somebody adds the finalizer " + manifests.RoleFinalizer + " again: another process of the program runs, so end it first." + live.Counts(held))
+				return errors.New("somebody adds the finalizer " + manifests.RoleFinalizer +
+					" again: another process of the program runs, so end it first." + live.Counts(held))
 			}
 			for _, o := range held {
 				if err := c.removeFinalizers(ctx, o, []string{manifests.RoleFinalizer}, "released"); err != nil {

@@ -21,7 +21,8 @@ func removeLabelled(ctx context.Context, c *cluster, f *findings) error {
 		if !live.IsSearched(r) || r.Plural == "namespaces" || r.Plural == "customresourcedefinitions" {
 			continue // definitions have a step of their own, and namespaces stay
 		}
-		objects, err := live.List(ctx, c.client, wire.Stream{Resource: r, LabelSelector: f.Selector(), Representation: wire.MetadataOnly}, nil)
+		objects, err := live.List(ctx, c.client,
+			wire.Stream{Resource: r, LabelSelector: f.Selector(), Representation: wire.MetadataOnly}, nil)
 		switch {
 		case kube.IsNoResource(err): // its definition has gone meanwhile
 		case kube.IsForbidden(err):

@@ -20,7 +20,8 @@ func removeLease(ctx context.Context, c *cluster, f *findings) error {
 		}
 		return cmp.Or(value, usual)
 	}
-	l, exists, err := live.Find(ctx, c.client, lease.Resource(), valueOf(f.LeaseNamespace, "lease-namespace", f.Namespace), valueOf(f.LeaseName, "lease-name", f.Program))
+	l, exists, err := live.Find(ctx, c.client, lease.Resource(), valueOf(f.LeaseNamespace, "lease-namespace", f.Namespace),
+		valueOf(f.LeaseName, "lease-name", f.Program))
 	if err != nil || !exists {
 		return err
 	}
@@ -46,8 +47,9 @@ const (
 	maxHoldTime = 10 * time.Minute
 )
 
-// isRenewed reports whether a process renews l, or takes it over, within the time that its record is held. It decides by the changes
-// that it observes, as electors do: the clock of a holder may be hours behind. The Pods of the program have ended before.
+// isRenewed reports whether a process renews l, or takes it over, within the time that its record is held. It decides
+// by the changes that it observes, as electors do: the clock of a holder may be hours behind. The Pods of the program
+// have ended before.
 func isRenewed(ctx context.Context, c *cluster, l *live.Object) (bool, error) {
 	holdTime := min(time.Duration(l.Spec.LeaseDurationSeconds)*time.Second, maxHoldTime)
 	if holdTime <= 0 {

@@ -55,7 +55,8 @@ func removeObjects(ctx context.Context, c *cluster, f *findings) error {
 		}
 		switch {
 		case time.Since(readyAt) > readyLimit && slices.ContainsFunc(objects, f.mustCleanUp):
-			return fmt.Errorf("no replica of %s is ready any more, so nobody cleans up after these objects:%s", d, live.Counts(objects))
+			return fmt.Errorf("no replica of %s is ready any more, so nobody cleans up after these objects:%s",
+				d, live.Counts(objects))
 		case time.Since(fewestAt) > c.limit && len(objects) > 0:
 			return fmt.Errorf("no cleanup has ended for %s: %s\nread the log of the program, and run the command again, with a longer --timeout if a cleanup takes longer", c.limit, progress(objects))
 		}

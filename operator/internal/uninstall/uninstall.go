@@ -2,8 +2,8 @@
 // the user did not name.
 //
 // First it looks at everything that could stop it: objects of the program's kinds, finalizers of the program on any
-// object, and what belongs to another installation. Then the user confirms. The steps of the removal, by their functions,
-// are:
+// object, and what belongs to another installation. Then the user confirms. The steps of the removal, by their
+// functions, are:
 //
 //  1. removeConfigurations removes the webhook configurations. So no write is refused if the program does not run.
 //  2. removeObjects removes the objects of the program's kinds, if the user wants them deleted. The program still runs,
@@ -51,7 +51,8 @@ type Options struct {
 	Kinds, Reconciled []wire.Resource
 	// Finalizers are the finalizers that the program adds to objects of Reconciled.
 	Finalizers []string
-	// HasWebhooksOrConverters is true for a program with webhooks or converters. An earlier release may have had webhooks in any case.
+	// HasWebhooksOrConverters is true for a program with webhooks or converters. An earlier release may have had webhooks
+	// in any case.
 	HasWebhooksOrConverters bool
 	// LeaseNamespace and LeaseName identify the Lease of the program. If they are empty, the arguments in the Deployment
 	// name it.
@@ -154,7 +155,8 @@ func inspect(ctx context.Context, c *cluster, o *Options) (*findings, error) {
 	shared := slices.DeleteFunc(slices.Clone(objects), f.isExclusive)
 	f.objects = slices.DeleteFunc(objects, func(x *live.Object) bool { return !f.isExclusive(x) })
 	if err == nil && len(shared) > 0 {
-		fmt.Fprintf(c.out, "leaves the objects that another installation watches, such as %s:%s\n", f.others[0], live.Counts(shared))
+		fmt.Fprintf(c.out, "leaves the objects that another installation watches, such as %s:%s\n",
+			f.others[0], live.Counts(shared))
 	}
 	if err == nil {
 		err = f.checkObjects()
@@ -213,10 +215,11 @@ func (o *Options) ownsConfiguration(configuration *live.Object) bool {
 	if namespace := m.Labels[manifests.LabelNamespace]; namespace != "" {
 		return namespace == o.Namespace && m.Labels[manifests.LabelInstance] == o.Name
 	}
-	return m.Name == manifests.ClusterName(o.Name, o.Namespace) && slices.ContainsFunc(configuration.Webhooks, func(w live.Webhook) bool {
-		s := w.ClientConfig.Service
-		return s.Namespace == o.Namespace && s.Name == o.Name
-	})
+	return m.Name == manifests.ClusterName(o.Name, o.Namespace) &&
+		slices.ContainsFunc(configuration.Webhooks, func(w live.Webhook) bool {
+			s := w.ClientConfig.Service
+			return s.Namespace == o.Namespace && s.Name == o.Name
+		})
 }
 
 // checkBindings returns an error if a binding with the labels of the installation serves another one: it names a
@@ -226,8 +229,11 @@ func checkBindings(ctx context.Context, c *cluster, i *manifests.Installation) e
 		if r.Plural != "clusterrolebindings" && r.Plural != "rolebindings" {
 			continue
 		}
-		taken, err := live.List(ctx, c.client, wire.Stream{Resource: r, LabelSelector: i.Selector()}, func(b *live.Object) bool {
-			return slices.ContainsFunc(b.Subjects, func(s live.Subject) bool { return s.Name == i.Name && s.Namespace != i.Namespace }) &&
+		taken, err := live.List(ctx, c.client, wire.Stream{
+			Resource: r, LabelSelector: i.Selector(),
+		}, func(b *live.Object) bool {
+			return slices.ContainsFunc(b.Subjects,
+				func(s live.Subject) bool { return s.Name == i.Name && s.Namespace != i.Namespace }) &&
 				!slices.Contains(b.Subjects, live.Subject{Name: i.Name, Namespace: i.Namespace})
 		})
 		if err != nil {

@@ -14,10 +14,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/yare-go/yare/internal/plane/manifest"
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/internal/plane/durations"
+	"github.com/yare-go/yare/internal/plane/manifest"
 	"github.com/yare-go/yare/internal/plane/policy"
 )
 

@@ -34,7 +34,10 @@ func allowedAnswer() *answer { return &answer{result: ResultAllowed} }
 //
 //go:noinline
 func refusedAnswer(code int32, reason metav1.StatusReason, text string) *answer {
-	return &answer{result: ResultRefused, status: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: text}}
+	return &answer{
+		result: ResultRefused,
+		status: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: text},
+	}
 }
 
 // failedAnswer returns the answer that refuses a request because the webhook failed.
@@ -70,7 +73,8 @@ func invalidAnswer(r wire.Resource, name string, all []*field.Error) *answer {
 	if len(all) > 1 {
 		message = "[" + message + "]"
 	}
-	a := refusedAnswer(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, r.Kind+"."+r.Group+` "`+name+`" is invalid: `+message)
+	a := refusedAnswer(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+		r.Kind+"."+r.Group+` "`+name+`" is invalid: `+message)
 	a.status.Details = details
 	return a
 }

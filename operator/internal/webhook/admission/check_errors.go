@@ -19,8 +19,8 @@ type checkErrors struct {
 	isTransient bool
 }
 
-// checkErrorsOf returns the errors in the tree of err. Example: errors.Join(field.Required(…), fmt.Errorf("the spec: %w",
-// field.Invalid(…))) has two field errors and nothing else.
+// checkErrorsOf returns the errors in the tree of err. Example: errors.Join(field.Required(…), fmt.Errorf("the spec:
+// %w", field.Invalid(…))) has two field errors and nothing else.
 func checkErrorsOf(err error) checkErrors {
 	var e checkErrors
 	e.add(err)
@@ -57,12 +57,13 @@ func (e *checkErrors) add(err error) bool {
 	return areFields
 }
 
-// isTransient reports whether err may pass by itself: the API server cannot be reached, a timeout, an answer 429 or 5xx,
-// or an ended context.
+// isTransient reports whether err may pass by itself: the API server cannot be reached, a timeout, an answer 429 or
+// 5xx, or an ended context.
 func isTransient(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return true
 	}
 	e, ok := kube.AsError(err)
-	return ok && (kube.IsUnreachable(err) || e.Code == http.StatusTooManyRequests || e.Code >= http.StatusInternalServerError)
+	return ok &&
+		(kube.IsUnreachable(err) || e.Code == http.StatusTooManyRequests || e.Code >= http.StatusInternalServerError)
 }

@@ -25,8 +25,9 @@ func addDefaults(ctx context.Context, e *endpoint, r *request) *answer {
 	switch {
 	case !e.isStrict:
 	case d.dropped != nil:
-		a = failedAnswer(e.webhook.String() + " changes or removes what the request sets, or adds to an atomic list or map of the request: " +
-			strings.Join(d.dropped, ", ") + "; a defaulter only adds")
+		a = failedAnswer(
+			e.webhook.String() + " changes or removes what the request sets, or adds to an atomic list or map of the request: " +
+				strings.Join(d.dropped, ", ") + "; a defaulter only adds")
 	case d.patch != nil:
 		var again difference
 		if object, err = e.decode(result); err == nil {
@@ -43,9 +44,11 @@ func addDefaults(ctx context.Context, e *endpoint, r *request) *answer {
 	return a
 }
 
-// runDefaulter calls the defaulter of e, which changes object, the decoded request. It returns the difference and the encoded
-// result.
-func runDefaulter(ctx context.Context, e *endpoint, object any, request []byte) (d difference, result []byte, err error) {
+// runDefaulter calls the defaulter of e, which changes object, the decoded request. It returns the difference and the
+// encoded result.
+func runDefaulter(
+	ctx context.Context, e *endpoint, object any, request []byte,
+) (d difference, result []byte, err error) {
 	before, err := kube.Marshal(object)
 	if err != nil {
 		return d, nil, err

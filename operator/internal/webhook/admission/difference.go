@@ -11,8 +11,8 @@ import (
 // difference is what a defaulter has changed in an object: what it may add, and what is dropped.
 //
 // Three texts are compared: the request, the decoded request encoded again (before), and the result of the defaulter
-// encoded (after). The first two differ where the Go type lacks fields, and where the encoder writes zeros that the request
-// does not have. Example:
+// encoded (after). The first two differ where the Go type lacks fields, and where the encoder writes zeros that the
+// request does not have. Example:
 //
 //	request {"spec":{"size":0,"unknown":1}}
 //	before  {"spec":{"size":0,"count":0}}
@@ -36,8 +36,8 @@ func isFixed(path string) bool {
 	return false
 }
 
-// compare adds the difference of a value that the request has at path, a JSON pointer. before is nil if the encoder leaves
-// the value out. s is nil where anything may stand.
+// compare adds the difference of a value that the request has at path, a JSON pointer. before is nil if the encoder
+// leaves the value out. s is nil where anything may stand.
 func (d *difference) compare(path string, s *crd.Schema, before, after, request []byte) {
 	switch {
 	case bytes.Equal(before, after):
@@ -68,7 +68,8 @@ func (d *difference) compareObjects(path string, s *crd.Schema, before, after, r
 			d.compare(inner, propertyOf(s, name), old.values[name], value, has)
 		} else if isFixed(inner) {
 			d.addDropped(inner)
-		} else if value = changedMembers(old.values[name], value); string(value) != "{}" || !opensWith(old.values[name], '{') {
+		} else if value = changedMembers(old.values[name], value); string(value) != "{}" ||
+			!opensWith(old.values[name], '{') {
 			d.addOperation(inner, value)
 		}
 	}
@@ -145,8 +146,8 @@ func (d *difference) addDropped(path string) {
 	d.dropped = append(d.dropped, strings.ReplaceAll(strings.TrimPrefix(path, "/"), "/", "."))
 }
 
-// changedMembers returns an object with the members of after that differ from those of before. It returns after if one of the
-// two is no object. Example: of {"count":0} and {"image":"x","count":0} it returns {"image":"x"}.
+// changedMembers returns an object with the members of after that differ from those of before. It returns after if one
+// of the two is no object. Example: of {"count":0} and {"image":"x","count":0} it returns {"image":"x"}.
 func changedMembers(before, after []byte) []byte {
 	if !opensWith(before, '{') || !opensWith(after, '{') {
 		return after

@@ -17,8 +17,8 @@ type endpoint struct {
 	path    string
 	// client reads for the function.
 	client *kube.Client
-	// schemaOf returns the schema of the objects. It makes the schema once, at the first call or, if it is needed for each call of
-	// the webhook, at the start.
+	// schemaOf returns the schema of the objects. It makes the schema once, at the first call or, if it is needed for each
+	// call of the webhook, at the start.
 	schemaOf func() (*crd.Schema, error)
 	isStrict bool
 	// calls has a place for each function that has not returned.
@@ -60,7 +60,8 @@ func (e *endpoint) parseRequest(body []byte) (*request, *answer) {
 	case err != nil:
 		return nil, errorAnswer(http.StatusBadRequest, ResultFailed, err)
 	case request.Subresource == "" && request.version != own:
-		return nil, unavailableAnswer(fmt.Errorf("%s is called about objects of version %s, and not of %s", e.webhook, own, request.version))
+		return nil, unavailableAnswer(fmt.Errorf("%s is called about objects of version %s, and not of %s",
+			e.webhook, own, request.version))
 	}
 	return request, nil
 }

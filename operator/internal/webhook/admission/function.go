@@ -11,8 +11,8 @@ import (
 	"github.com/yare-go/yare/internal/logctx"
 )
 
-// callFunction calls the function of e, and returns the answer when the function has returned or ctx has ended. It calls release
-// when the function has returned.
+// callFunction calls the function of e, and returns the answer when the function has returned or ctx has ended. It
+// calls release when the function has returned.
 func callFunction(ctx context.Context, h *Handler, e *endpoint, r *request, release func()) *answer {
 	answers := make(chan *answer, 1)
 	h.capacity.Begin()
@@ -41,7 +41,8 @@ func callFunction(ctx context.Context, h *Handler, e *endpoint, r *request, rele
 			return unavailableAnswer(ctx.Err()) // the API server does not wait any more
 		}
 	}
-	a := refusedAnswer(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, e.webhook.String()+" did not answer in time: "+reason.Error())
+	a := refusedAnswer(http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
+		e.webhook.String()+" did not answer in time: "+reason.Error())
 	a.result = ResultFailed
 	return a
 }

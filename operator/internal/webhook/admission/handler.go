@@ -28,8 +28,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Observer counts calls. Default: nobody does.
 	Observer Observer
-	// IsRemoved reports whether the webhook with a path was removed from the configurations a moment ago. The Handler allows
-	// the calls of such a webhook, as if they came after the removal. Default: no webhook was removed.
+	// IsRemoved reports whether the webhook with a path was removed from the configurations a moment ago. The Handler
+	// allows the calls of such a webhook, as if they came after the removal. Default: no webhook was removed.
 	IsRemoved func(path string) bool
 	// MaxCalls bounds the calls of each webhook in flight. A function that goes on after its deadline counts until it
 	// returns. Default: 64.
@@ -48,8 +48,9 @@ const (
 const maxBody = 7 << 20
 
 // Handler answers the calls of the API server to webhooks. The context of a function ends before the timeout that the
-// API server sends: earlier by a tenth of the timeout, by at least 100 ms and at most 1 s. Then the Handler answers that the
-// function is too slow, with the code 504, and does not wait for the function. A Handler is safe for concurrent use.
+// API server sends: earlier by a tenth of the timeout, by at least 100 ms and at most 1 s. Then the Handler answers
+// that the function is too slow, with the code 504, and does not wait for the function. A Handler is safe for
+// concurrent use.
 type Handler struct {
 	endpoints  []*endpoint
 	namespaces []string
@@ -68,7 +69,9 @@ func NewHandler(webhooks []*Webhook, options Options) (*Handler, error) {
 	if err := Check(webhooks); err != nil {
 		return nil, err
 	}
-	h := &Handler{namespaces: options.Namespaces, log: options.Logger, observer: options.Observer, isRemoved: options.IsRemoved}
+	h := &Handler{
+		namespaces: options.Namespaces, log: options.Logger, observer: options.Observer, isRemoved: options.IsRemoved,
+	}
 	if h.log == nil {
 		h.log = slog.Default()
 	}
@@ -119,8 +122,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeError(w, http.StatusServiceUnavailable, "this replica has no webhook with the path "+r.URL.Path)
 }
 
-// allowRemoved allows a call of a webhook that was removed. An API server that began the call before the removal repeats the call
-// until an answer or its timeout, and no replica may know the webhook any more.
+// allowRemoved allows a call of a webhook that was removed. An API server that began the call before the removal
+// repeats the call until an answer or its timeout, and no replica may know the webhook any more.
 func (h *Handler) allowRemoved(w http.ResponseWriter, r *http.Request) {
 	body, refusal := h.capacity.ReadBody(w, r, maxBody)
 	if refusal != nil {
@@ -148,8 +151,8 @@ func (h *Handler) refuse(r *http.Request, refusal *serving.Refusal) *answer {
 	return errorAnswer(refusal.Code, result, refusal)
 }
 
-// serveCall answers a call of e, unless the answer is an HTTP error. It returns the operation, as far as it was read, and the
-// answer. The body is read before the call takes a place: a slow caller has none.
+// serveCall answers a call of e, unless the answer is an HTTP error. It returns the operation, as far as it was read,
+// and the answer. The body is read before the call takes a place: a slow caller has none.
 func (h *Handler) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint, began time.Time) (string, *answer) {
 	body, refusal := h.capacity.ReadBody(w, r, maxBody)
 	if refusal != nil {
@@ -198,11 +201,12 @@ func (h *Handler) concerns(e *endpoint, r *request) bool {
 	if len(h.namespaces) > 0 && r.namespace != "" && !slices.Contains(h.namespaces, r.namespace) {
 		return false
 	}
-	return !e.webhook.IsDefaulter || r.object != nil && memberOf(memberOf(r.object, "metadata"), "deletionTimestamp") == nil
+	return !e.webhook.IsDefaulter ||
+		r.object != nil && memberOf(memberOf(r.object, "metadata"), "deletionTimestamp") == nil
 }
 
-// reportAnswer logs an answer, and counts what a defaulter wanted to change or remove. It logs texts of functions about the
-// object only at the level debug.
+// reportAnswer logs an answer, and counts what a defaulter wanted to change or remove. It logs texts of functions about
+// the object only at the level debug.
 func (h *Handler) reportAnswer(e *endpoint, r *request, a *answer) {
 	if a.dropped > 0 {
 		h.observer.ObserveDropped(e.webhook.Name(), a.dropped)

@@ -51,8 +51,9 @@ func pathProblem(s *crd.Schema, path string) string {
 	return ""
 }
 
-// closingBracket returns the index of the bracket that closes the key at the beginning of text, or -1. A key can have brackets,
-// so the closing one is the first before a dot, another key or the end. For example, it is the last one in [a]b].
+// closingBracket returns the index of the bracket that closes the key at the beginning of text, or -1. A key can have
+// brackets, so the closing one is the first before a dot, another key or the end. For example, it is the last one in
+// [a]b].
 func closingBracket(text string) int {
 	for i := range text {
 		if text[i] == ']' && (i+1 == len(text) || text[i+1] == '.' || text[i+1] == '[') {

@@ -11,13 +11,13 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// stablePaths turns the field paths of one object into stable paths, in which each index stands for its element: for the
-// keys of the element in a list map, and for its value in any other list. So the stable path of an element does not change when
-// another one is added before it.
+// stablePaths turns the field paths of one object into stable paths, in which each index stands for its element: for
+// the keys of the element in a list map, and for its value in any other list. So the stable path of an element does not
+// change when another one is added before it.
 //
 // For example, ports is a list map with the key name, and args is another list. Then spec.ports[1].port is
-// spec.ports[{"name":"http"}].port, and spec.args[0] is spec.args["-v"]. Where an object has no element, null is in its place.
-// A stable path has the hash of this text, because an element can be large.
+// spec.ports[{"name":"http"}].port, and spec.args[0] is spec.args["-v"]. Where an object has no element, null is in its
+// place. A stable path has the hash of this text, because an element can be large.
 type stablePaths struct {
 	// places holds the places that paths have led to, by the paths.
 	places map[string]*place
@@ -118,9 +118,11 @@ func (at *place) identityOf(element []byte) []byte {
 	return append(keys, '}')
 }
 
-// ratchet returns the field errors of an object that are new, and those that an error of the old object excuses: an error of
-// the same type, with the same text and the same stable path. Each error of the old object excuses one.
-func ratchet(all []*field.Error, paths *stablePaths, old []*field.Error, oldPaths *stablePaths) (added, excused []*field.Error) {
+// ratchet returns the field errors of an object that are new, and those that an error of the old object excuses: an
+// error of the same type, with the same text and the same stable path. Each error of the old object excuses one.
+func ratchet(
+	all []*field.Error, paths *stablePaths, old []*field.Error, oldPaths *stablePaths,
+) (added, excused []*field.Error) {
 	type identity struct {
 		kind         field.ErrorType
 		path, reason string

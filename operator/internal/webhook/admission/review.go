@@ -72,7 +72,8 @@ func parseRequest(body []byte) (*request, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !slices.Contains([]string{"CREATE", "UPDATE", "DELETE"}, r.Operation): // metrics have it as a label, and anybody can send a review
+	case !slices.Contains([]string{"CREATE", "UPDATE", "DELETE"},
+		r.Operation): // metrics have it as a label, and anybody can send a review
 		return nil, errors.New("the AdmissionReview has no operation that a webhook of this program is called for")
 	case r.uid == "" || r.object == nil && r.oldObject == nil:
 		return nil, errors.New("the AdmissionReview has no request with a uid and an object")

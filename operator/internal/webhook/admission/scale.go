@@ -33,7 +33,8 @@ func scaleObjects(ctx context.Context, e *endpoint, r *request) (before, after a
 	live, scale := before.(metav1.Object), memberOf(r.object, "metadata")
 	uid, version := textOf(memberOf(scale, "uid")), textOf(memberOf(scale, "resourceVersion"))
 	if uid != "" && uid != string(live.GetUID()) || version != "" && version != live.GetResourceVersion() {
-		return nil, nil, refusedAnswer(http.StatusConflict, metav1.StatusReasonConflict, "the object has changed since its scale was read: repeat the request")
+		return nil, nil, refusedAnswer(http.StatusConflict, metav1.StatusReasonConflict,
+			"the object has changed since its scale was read: repeat the request")
 	}
 	path := ".spec.replicas"
 	if s := e.webhook.Type.Definition.Scale; s != nil && s.SpecReplicas != "" {
@@ -44,9 +45,11 @@ func scaleObjects(ctx context.Context, e *endpoint, r *request) (before, after a
 		number = "0" // a Scale leaves a zero out
 	}
 	// Only the number of {"spec":{"replicas":3}} is decoded into the object. The rest of it stays.
-	text := `{"` + strings.ReplaceAll(path[1:], ".", `":{"`) + `":` + number + strings.Repeat("}", strings.Count(path, "."))
+	text := `{"` + strings.ReplaceAll(path[1:], ".", `":{"`) + `":` + number +
+		strings.Repeat("}", strings.Count(path, "."))
 	if err := kube.Unmarshal([]byte(text), after); err != nil {
-		return nil, nil, failedAnswer(e.webhook.String() + ": the number of the scale does not fit the object at " + path + ": " + err.Error())
+		return nil, nil, failedAnswer(
+			e.webhook.String() + ": the number of the scale does not fit the object at " + path + ": " + err.Error())
 	}
 	return before, after, nil
 }

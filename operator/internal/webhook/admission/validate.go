@@ -61,11 +61,11 @@ func validate(ctx context.Context, e *endpoint, r *request) *answer {
 	return invalidAnswer(e.webhook.Type.Resource, r.name, f.fields)
 }
 
-// objectsOf returns the old object and the new object of r. Each is nil if r does not have it. It returns an answer instead if
-// the check has nothing to do.
+// objectsOf returns the old object and the new object of r. Each is nil if r does not have it. It returns an answer
+// instead if the check has nothing to do.
 //
-// An old object that does not fit the Go type, such as an object of an older schema, becomes nil. So its user can repair
-// it: rules on transitions see a new object, and the other rules hold for all of it. Its deletion is allowed.
+// An old object that does not fit the Go type, such as an object of an older schema, becomes nil. So its user can
+// repair it: rules on transitions see a new object, and the other rules hold for all of it. Its deletion is allowed.
 func objectsOf(ctx context.Context, e *endpoint, r *request) (before, after any, a *answer) {
 	if r.Subresource != "" {
 		return scaleObjects(ctx, e, r)
@@ -83,7 +83,8 @@ func objectsOf(ctx context.Context, e *endpoint, r *request) (before, after any,
 		return before, nil, nil
 	}
 	if after, err = e.decode(r.object); err != nil {
-		return nil, nil, refusedAnswer(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "the object does not fit its type: "+err.Error())
+		return nil, nil, refusedAnswer(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			"the object does not fit its type: "+err.Error())
 	}
 	return before, after, nil
 }

@@ -19,7 +19,8 @@ type Webhook struct {
 
 	// name is empty if the kind is not valid.
 	name string
-	// answerRequest is validate or addDefaults. It is a field, so that a program without defaulters does not link their code.
+	// answerRequest is validate or addDefaults. It is a field, so that a program without defaulters does not link their
+	// code.
 	answerRequest func(ctx context.Context, e *endpoint, r *request) *answer
 	// decode returns a pointer to the Go type with the content of an object.
 	decode func(c *kube.Client, object []byte) (any, error)
@@ -45,8 +46,8 @@ type ValidatorOptions struct {
 
 // Validator returns a webhook that refuses an object if check returns an error. before is nil for an object that is
 // created, and for an old object that does not fit its Go type. after is nil for a deletion. At least one of the two is
-// set. check may be called concurrently. Its context ends shortly before the API server gives up the call: see [Handler].
-// The client only reads.
+// set. check may be called concurrently. Its context ends shortly before the API server gives up the call: see
+// [Handler]. The client only reads.
 //
 // What an error does depends on the error:
 //
@@ -55,7 +56,9 @@ type ValidatorOptions struct {
 //   - An error that may pass by itself makes the API server call again: the API server cannot be reached, a timeout, an
 //     answer 429 or 5xx, an ended context.
 //   - Any other error refuses the request with 403 and its text. That is also so for other errors beside field errors.
-func Validator[T any, P kube.DefinedObjectOf[T]](check func(ctx context.Context, before, after *T, c *kube.Client) error, options ValidatorOptions) *Webhook {
+func Validator[T any, P kube.DefinedObjectOf[T]](
+	check func(ctx context.Context, before, after *T, c *kube.Client) error, options ValidatorOptions,
+) *Webhook {
 	// The compiler compiles this function for each T. Therefore functions without T do the work.
 	w := newWebhook[T, P]()
 	w.Options, w.answerRequest = options, validate
@@ -112,7 +115,8 @@ func (w *Webhook) init(verb string, isNil bool) {
 	case w.Type.Definition.Foreign:
 		w.err = errors.New("the Definition is Foreign: a program checks and completes only the kinds that it defines itself")
 	case w.Type.Definition.NotServed:
-		w.err = errors.New("the Definition is NotServed, so no request can have this version: take the type of a version that is served")
+		w.err = errors.New(
+			"the Definition is NotServed, so no request can have this version: take the type of a version that is served")
 	}
 }
 

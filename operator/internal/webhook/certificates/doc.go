@@ -39,8 +39,8 @@
 //
 // Each replica decides by its own clock, and API servers verify certificates by theirs. No call fails while no two of
 // these clocks differ by more than 30 days: a certificate begins 35 days before its creation, and a serving certificate
-// is valid for 40 more days when it gets a successor. An example, in which the clock of the replica P is 30 days ahead of
-// all others:
+// is valid for 40 more days when it gets a successor. An example, in which the clock of the replica P is 30 days ahead
+// of all others:
 //
 //	day   by P   what happens                                      valid, by the other clocks
 //	150   180    P makes the CA B, which A signs                   B from day 145
@@ -51,7 +51,7 @@
 //
 // The others make no CA on day 180, because B is not due for a successor by their clocks.
 //
-// If the clocks of two replicas differ by more than 35 days, a CA in the Secret may not be valid yet by one of them. Then
-// this replica makes a CA that is valid by both clocks. If the clocks differ by more than half a year, the replicas do
-// not agree. Their writes are limited, and the log has the reason.
+// If the clocks of two replicas differ by more than 35 days, a CA in the Secret may not be valid yet by one of them.
+// Then this replica makes a CA that is valid by both clocks. If the clocks differ by more than half a year, the
+// replicas do not agree. Their writes are limited, and the log has the reason.
 package certificates

@@ -154,7 +154,9 @@ func (k *keeper) logWrite(stored, written *State, problem error) {
 	case problem != nil:
 		k.log.Warn("the Secret of the webhook certificates was restored", append(attributes, "problem", problem)...)
 	default:
-		k.log.Warn("the Secret of the webhook certificates lacked CAs that this replica knows, or that are published: they were added", attributes...)
+		k.log.Warn(
+			"the Secret of the webhook certificates lacked CAs that this replica knows, or that are published: they were added",
+			attributes...)
 	}
 }
 

@@ -60,7 +60,8 @@ func addressRanges(texts ...string) (all []*net.IPNet) {
 func (n Names) isAuthority(c *x509.Certificate) bool {
 	wanted := new(x509.Certificate)
 	n.constrain(wanted)
-	return c.IsCA && c.PermittedDNSDomainsCritical && constraintsText(c) == constraintsText(wanted) && c.CheckSignatureFrom(c) == nil
+	return c.IsCA && c.PermittedDNSDomainsCritical && constraintsText(c) == constraintsText(wanted) &&
+		c.CheckSignatureFrom(c) == nil
 }
 
 // constraintsText returns the name constraints of c as a text.

@@ -38,8 +38,8 @@ func nextState(n Names, memory, stored *State, learned []*x509.Certificate, now 
 	return s, nil
 }
 
-// joinStates returns the state whose newest CA signs from now on. Its other CAs may be incomplete. It has no key if no CA can
-// sign.
+// joinStates returns the state whose newest CA signs from now on. Its other CAs may be incomplete. It has no key if no
+// CA can sign.
 //
 //	memory       stored        result
 //	B, A         A             memory: the Secret was restored, and is older
@@ -66,7 +66,9 @@ func joinStates(memory, stored *State, revoked []*x509.Certificate, now time.Tim
 		return stored, nil
 	}
 	cross, err := crossSign(stored.Authorities[0], memory.Authorities[0], memory.Key)
-	return &State{Authorities: stored.Authorities, Key: stored.Key, Crosses: union([]*x509.Certificate{cross}, stored.Crosses)}, err
+	return &State{
+		Authorities: stored.Authorities, Key: stored.Key, Crosses: union([]*x509.Certificate{cross}, stored.Crosses),
+	}, err
 }
 
 // rotate returns s with a new CA. If s has a key, it signs the new CA.
@@ -75,7 +77,9 @@ func rotate(n Names, s *State, now time.Time) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &State{Authorities: union([]*x509.Certificate{c}, s.Authorities), Key: key, Crosses: s.Crosses, Revoked: s.Revoked}
+	made := &State{
+		Authorities: union([]*x509.Certificate{c}, s.Authorities), Key: key, Crosses: s.Crosses, Revoked: s.Revoked,
+	}
 	if s.Key != nil {
 		cross, err := crossSign(c, s.Authorities[0], s.Key)
 		if err != nil {
@@ -86,9 +90,9 @@ func rotate(n Names, s *State, now time.Time) (*State, error) {
 	return made, nil
 }
 
-// remainingAuthorities returns the CAs of s that stay in the bundle: those that are not revoked and have not expired, and at most
-// [MaxAuthorities]. Beyond, the oldest one leaves, but neither the first one nor a CA that has signed the first one: other replicas
-// may not have the first one yet. Expired CAs in stored stay if no CA is added.
+// remainingAuthorities returns the CAs of s that stay in the bundle: those that are not revoked and have not expired,
+// and at most [MaxAuthorities]. Beyond, the oldest one leaves, but neither the first one nor a CA that has signed the
+// first one: other replicas may not have the first one yet. Expired CAs in stored stay if no CA is added.
 func remainingAuthorities(s, stored *State, now time.Time) []*x509.Certificate {
 	isAdded := false
 	for _, c := range s.Authorities {
@@ -108,8 +112,9 @@ func remainingAuthorities(s, stored *State, now time.Time) []*x509.Certificate {
 	return all
 }
 
-// compareAge returns a negative number if a is older than b, and a positive one if a is newer. Times of certificates are whole
-// seconds. Of two CAs of the same second, all replicas take the same one for older, so that they agree on the CA that leaves.
+// compareAge returns a negative number if a is older than b, and a positive one if a is newer. Times of certificates
+// are whole seconds. Of two CAs of the same second, all replicas take the same one for older, so that they agree on the
+// CA that leaves.
 func compareAge(a, b *x509.Certificate) int {
 	return cmp.Or(a.NotAfter.Compare(b.NotAfter), bytes.Compare(a.Raw, b.Raw))
 }

@@ -44,7 +44,10 @@ type secretClient struct {
 }
 
 func newSecretClient(client *kube.Client, namespace, name string) *secretClient {
-	return &secretClient{client: client, stream: wire.Stream{Resource: Resource(), Namespace: namespace, FieldSelector: "metadata.name=" + name}, name: name}
+	return &secretClient{
+		client: client,
+		stream: wire.Stream{Resource: Resource(), Namespace: namespace, FieldSelector: "metadata.name=" + name}, name: name,
+	}
 }
 
 // String returns the name of the Secret.
@@ -68,14 +71,16 @@ func (c *secretClient) read(ctx context.Context) (*secret, error) {
 }
 
 // write replaces the data of the Secret, if the server has the version that current is. It returns the Secret as it is
-// then. It creates the Secret if current does not exist and the Deployment is not gone. It is an apply, because the permission for an apply that
-// creates can name the Secret. An apply that names the version and no uid would create a Secret that was deleted.
+// then. It creates the Secret if current does not exist and the Deployment is not gone. It is an apply, because the
+// permission for an apply that creates can name the Secret. An apply that names the version and no uid would create a
+// Secret that was deleted.
 func (c *secretClient) write(ctx context.Context, current *secret, d data) (*secret, error) {
 	sent := &secret{APIVersion: "v1", Kind: "Secret", Metadata: current.Metadata, Data: d}
 	m := &sent.Metadata
 	m.Name, m.Namespace = c.name, c.stream.Namespace
 	// An apply without the reference would remove it. References of others are theirs.
-	m.OwnerReferences = slices.DeleteFunc(slices.Clone(m.OwnerReferences), func(r metav1.OwnerReference) bool { return !c.deployment.IsReferredToBy(r) })
+	m.OwnerReferences = slices.DeleteFunc(slices.Clone(m.OwnerReferences),
+		func(r metav1.OwnerReference) bool { return !c.deployment.IsReferredToBy(r) })
 	if m.UID == "" {
 		owners, err := c.ownersOfNew(ctx)
 		if err != nil {
@@ -98,9 +103,9 @@ func (c *secretClient) write(ctx context.Context, current *secret, d data) (*sec
 	return c.decode(response.Body)
 }
 
-// ownersOfNew returns the owner of a Secret that is created. Whoever removes an installation may remove the Secret first, while the
-// program still runs and has its permissions. So the Deployment owns the new Secret, and goes with it. ownersOfNew returns an error
-// if the Deployment is gone already.
+// ownersOfNew returns the owner of a Secret that is created. Whoever removes an installation may remove the Secret
+// first, while the program still runs and has its permissions. So the Deployment owns the new Secret, and goes with it.
+// ownersOfNew returns an error if the Deployment is gone already.
 func (c *secretClient) ownersOfNew(ctx context.Context) ([]metav1.OwnerReference, error) {
 	if err := c.deployment.Read(ctx); err != nil && c.deployment.HasExisted() {
 		return nil, err

@@ -30,7 +30,8 @@ func (s *State) canSign(revoked []*x509.Certificate, now time.Time) bool {
 
 // hasSuccessor reports whether the CA authority has signed a later CA of s.
 func (s *State) hasSuccessor(authority *x509.Certificate) bool {
-	return slices.ContainsFunc(s.Crosses, func(c *x509.Certificate) bool { return bytes.Equal(c.RawIssuer, authority.RawSubject) })
+	return slices.ContainsFunc(s.Crosses,
+		func(c *x509.Certificate) bool { return bytes.Equal(c.RawIssuer, authority.RawSubject) })
 }
 
 // isPredecessor reports whether the CA authority has signed the CA successor.
@@ -74,7 +75,9 @@ func (s *State) encode() (data, error) {
 // cross certificates between these CAs. The error describes what is missing, without the content. Empty data has an
 // error too.
 func decodeState(n Names, d data) (*State, error) {
-	s := &State{Authorities: filter(decodeCertificates(d.Authorities), n.isAuthority), Revoked: decodeCertificates(d.Revoked)}
+	s := &State{
+		Authorities: filter(decodeCertificates(d.Authorities), n.isAuthority), Revoked: decodeCertificates(d.Revoked),
+	}
 	s.Crosses = crossesOf(decodeCertificates(d.Crosses), s.Authorities)
 	if len(s.Authorities) == 0 {
 		return s, errors.New("ca.crt has no CA for the Service of this program")

@@ -21,8 +21,8 @@ type Config struct {
 	Client *kube.Client
 	// Namespace and Secret name the Secret. The namespace is that of the installation.
 	Namespace, Secret string
-	// Deployment is the Deployment of the installation, which becomes the owner of a Secret that the Store makes. Once it is gone, the
-	// Store makes none. If Deployment is empty, the Secret has no owner.
+	// Deployment is the Deployment of the installation, which becomes the owner of a Secret that the Store makes. Once it
+	// is gone, the Store makes none. If Deployment is empty, the Secret has no owner.
 	Deployment string
 	// Names are the names by which API servers call this program.
 	Names Names
@@ -40,8 +40,8 @@ type Store struct {
 	secret *secretClient
 	// published is what the keeper has published last.
 	published atomic.Pointer[publishedState]
-	// newlyLearned takes CAs of published bundles that the Secret lacks. If it is full, the keeper changes the bundle soon,
-	// and whoever publishes it asks again.
+	// newlyLearned takes CAs of published bundles that the Secret lacks. If it is full, the keeper changes the bundle
+	// soon, and whoever publishes it asks again.
 	newlyLearned chan []*x509.Certificate
 }
 
@@ -104,7 +104,8 @@ func (s *Store) BundleFor(published []byte) []byte {
 	}
 	all := decodeCertificates(published)
 	own := filter(all, func(c *x509.Certificate) bool { return s.names.isAuthority(c) && !contains(p.state.Revoked, c) })
-	learned := filter(own, func(c *x509.Certificate) bool { return !contains(p.state.Authorities, c) && !isExpired(c, now) })
+	learned := filter(own,
+		func(c *x509.Certificate) bool { return !contains(p.state.Authorities, c) && !isExpired(c, now) })
 	if len(learned) > 0 {
 		select {
 		case s.newlyLearned <- learned:
@@ -114,7 +115,8 @@ func (s *Store) BundleFor(published []byte) []byte {
 	if len(own) == len(all) && len(union(own, p.state.Authorities)) == len(own) {
 		return published
 	}
-	return encodeCertificates(remainingAuthorities(&State{Authorities: union(p.state.Authorities, learned), Crosses: p.state.Crosses}, p.state, now))
+	return encodeCertificates(remainingAuthorities(
+		&State{Authorities: union(p.state.Authorities, learned), Crosses: p.state.Crosses}, p.state, now))
 }
 
 // Changed returns a channel that is closed when the bundle changes. Call it before [Store.Bundle].
@@ -123,7 +125,9 @@ func (s *Store) Changed() <-chan struct{} { return s.published.Load().changed }
 // Ready returns nil if the replica has a valid certificate. Otherwise it returns the reason why not.
 func (s *Store) Ready() error {
 	if c := s.published.Load().serving; c == nil || !isValid(c.Leaf, s.now()) {
-		return fmt.Errorf("there is no valid certificate for webhooks: the Secret %s is not read or written yet; the log has the reason", s.secret)
+		return fmt.Errorf(
+			"there is no valid certificate for webhooks: the Secret %s is not read or written yet; the log has the reason",
+			s.secret)
 	}
 	return nil
 }

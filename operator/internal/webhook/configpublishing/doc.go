@@ -1,10 +1,10 @@
-// Package configpublishing keeps the webhook configurations of a program as they should be, so that the API server calls the
-// webhooks, and stops calling them in time.
+// Package configpublishing keeps the webhook configurations of a program as they should be, so that the API server
+// calls the webhooks, and stops calling them in time.
 //
 // # Who writes what
 //
-// Each replica follows the configurations and the Namespace of the installation. Replicas of different releases can run at
-// once, so a replica that does not lead changes only what all releases agree on:
+// Each replica follows the configurations and the Namespace of the installation. Replicas of different releases can run
+// at once, so a replica that does not lead changes only what all releases agree on:
 //
 //	what                                                      who                   when
 //	the bundle in an entry that exists                        any replica           at once
@@ -13,20 +13,22 @@
 //	entries are added, changed or removed                     the leader            within 10 s
 //	the Namespace is the owner, by its present uid            the leader            within 10 s
 //
-// No entry is published without a bundle. A write names the uid and the resourceVersion of the object that it changes. So one
-// of several replicas succeeds, and the others read what it has written. There is no write while everything is right.
+// No entry is published without a bundle. A write names the uid and the resourceVersion of the object that it changes.
+// So one of several replicas succeeds, and the others read what it has written. There is no write while everything is
+// right.
 //
 // # The end of an installation
 //
-// Whatever removes an installation removes its objects in an order of its own, while the program runs and has its permissions.
-// Helm 4 removes the configurations first, Helm 3 removes them last, and a GitOps tool removes all objects at once. A
-// configuration that is left without a program refuses each write of its objects. So only an installation makes a configuration
-// with a Service, and no replica sends a request that could make one. A program that publishes a URL, in development and in tests,
-// makes its configurations, and removes them at its end.
+// Whatever removes an installation removes its objects in an order of its own, while the program runs and has its
+// permissions. Helm 4 removes the configurations first, Helm 3 removes them last, and a GitOps tool removes all objects
+// at once. A configuration that is left without a program refuses each write of its objects. So only an installation
+// makes a configuration with a Service, and no replica sends a request that could make one. A program that publishes a
+// URL, in development and in tests, makes its configurations, and removes them at its end.
 //
-// These are the states of a configuration and of the Deployment, and what each replica does. A Deployment that is being deleted
-// counts as gone. A Deployment that the replica has never seen, and one that it may not read from the beginning, counts as there:
-// a program can be installed without a Deployment. A configuration of the name is one of the program, whoever has made it.
+// These are the states of a configuration and of the Deployment, and what each replica does. A Deployment that is being
+// deleted counts as gone. A Deployment that the replica has never seen, and one that it may not read from the
+// beginning, counts as there: a program can be installed without a Deployment. A configuration of the name is one of
+// the program, whoever has made it.
 //
 //	configuration                     Deployment    a replica   the leader                   a replica that ends
 //	absent                            there         nothing     logs the command             nothing
@@ -45,6 +47,6 @@
 //
 // # Fields of others
 //
-// The fields of [configuration.Entry] belong to this package. Other fields of an entry, such as objectSelector, stay as they
-// are. So do labels, annotations, and other owners of a configuration.
+// The fields of [configuration.Entry] belong to this package. Other fields of an entry, such as objectSelector, stay as
+// they are. So do labels, annotations, and other owners of a configuration.
 package configpublishing

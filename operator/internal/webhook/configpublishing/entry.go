@@ -13,8 +13,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
 
-// entry is an entry of a configuration as the server has it, with the fields that this package does not know. An entry is
-// not changed after its creation.
+// entry is an entry of a configuration as the server has it, with the fields that this package does not know. An entry
+// is not changed after its creation.
 type entry struct {
 	fields configuration.Entry
 	// members are the members of the entry in JSON. fields has those that it knows.
@@ -89,7 +89,8 @@ func (e entry) hasFields(fields *configuration.Entry) bool {
 	return reflect.DeepEqual(current, wanted)
 }
 
-// isFor reports whether the API server calls the program at t for e: at the same Service, or at a URL with the same host.
+// isFor reports whether the API server calls the program at t for e: at the same Service, or at a URL with the same
+// host.
 func (e entry) isFor(t configuration.Target) bool {
 	if t.URL != "" {
 		return e.fields.ClientConfig.URL != "" && hostOf(e.fields.ClientConfig.URL) == hostOf(t.URL)

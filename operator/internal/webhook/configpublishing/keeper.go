@@ -21,7 +21,8 @@ type keeper struct {
 	// namespace is the Namespace of the installation, and deployment is its Deployment. They are nil if there is none.
 	namespace  *followed.Object[object]
 	deployment *followed.Deployment
-	// deploymentProblem is why the last read of the Deployment in update has failed. It is empty if the read has succeeded.
+	// deploymentProblem is why the last read of the Deployment in update has failed. It is empty if the read has
+	// succeeded.
 	deploymentProblem string
 	// isEnding is true from the end of the program on. Then the replica acts as one that does not lead.
 	isEnding bool
@@ -36,12 +37,16 @@ const (
 )
 
 func newKeeper(c Config, configurations [2]*programConfiguration) *keeper {
-	k := &keeper{config: c, configurations: configurations, deployment: followed.NewDeployment(c.Replica, c.Namespace, c.Deployment)}
+	k := &keeper{
+		config: c, configurations: configurations, deployment: followed.NewDeployment(c.Replica, c.Namespace, c.Deployment),
+	}
 	for i, each := range configurations {
 		k.known[i] = &followed.Object[object]{Reference: each.Reference}
 	}
 	if c.Namespace != "" {
-		k.namespace = &followed.Object[object]{Reference: followed.ReferenceTo[object](manifests.NamespaceResource(), c.Namespace)}
+		k.namespace = &followed.Object[object]{
+			Reference: followed.ReferenceTo[object](manifests.NamespaceResource(), c.Namespace),
+		}
 	}
 	return k
 }
@@ -92,8 +97,8 @@ func (k *keeper) follow(ctx context.Context) {
 	}
 }
 
-// finish removes the entries of the program, if its Deployment is gone. follow has ended, and may not have seen that the
-// program ends.
+// finish removes the entries of the program, if its Deployment is gone. follow has ended, and may not have seen that
+// the program ends.
 func (k *keeper) finish(ctx context.Context) {
 	if !k.deployment.HasExisted() {
 		return
@@ -133,8 +138,8 @@ func (k *keeper) update(ctx context.Context) bool {
 	return isRight
 }
 
-// readDeployment reads the Deployment until a read is answered, and again while the program ends. It reports whether the last read
-// was answered.
+// readDeployment reads the Deployment until a read is answered, and again while the program ends. It reports whether
+// the last read was answered.
 func (k *keeper) readDeployment(ctx context.Context) bool {
 	read, problem := k.deployment.ReadOnce, ""
 	if k.isEnding && k.deployment.HasExisted() {
@@ -147,14 +152,16 @@ func (k *keeper) readDeployment(ctx context.Context) bool {
 	if ctx.Err() == nil && problem != k.deploymentProblem {
 		k.deploymentProblem = problem
 		if err != nil {
-			k.config.Log.Warn("cannot see whether the Deployment of the program exists: at the end of the program, its webhook entries stay", "error", err)
+			k.config.Log.Warn(
+				"cannot see whether the Deployment of the program exists: at the end of the program, its webhook entries stay",
+				"error", err)
 		}
 	}
 	return err == nil
 }
 
-// correct brings a configuration to the state that is due. If the leader cannot do all that it should do, it does what each
-// replica does: a bundle must not wait for an entry that the server refuses.
+// correct brings a configuration to the state that is due. If the leader cannot do all that it should do, it does what
+// each replica does: a bundle must not wait for an entry that the server refuses.
 func (k *keeper) correct(ctx context.Context, f *followed.Object[object], c *programConfiguration) error {
 	if k.isEnding || !k.config.Leads() {
 		return k.write(ctx, f, c, false)
@@ -216,8 +223,8 @@ func (k *keeper) write(ctx context.Context, f *followed.Object[object], c *progr
 	}
 }
 
-// readInstallation reads the Namespace and the Deployment. The watch of the Namespace may lag behind, and another replica may have
-// removed the entries because one of both ends. A Deployment that no read has shown does not matter.
+// readInstallation reads the Namespace and the Deployment. The watch of the Namespace may lag behind, and another
+// replica may have removed the entries because one of both ends. A Deployment that no read has shown does not matter.
 func (k *keeper) readInstallation(ctx context.Context) error {
 	if k.namespace != nil {
 		if err := k.namespace.Refresh(ctx, k.config.Replica); err != nil {
@@ -230,8 +237,8 @@ func (k *keeper) readInstallation(ctx context.Context) error {
 	return nil
 }
 
-// plan returns what a configuration should be. The leader leaves the entries of a configuration while it does not know the
-// Namespace.
+// plan returns what a configuration should be. The leader leaves the entries of a configuration while it does not know
+// the Namespace.
 func (k *keeper) plan(current *object, c *programConfiguration, isLeader bool) (*plan, error) {
 	n := k.namespace
 	isKnown := n == nil || n.LastKnown != nil
@@ -282,7 +289,9 @@ func (k *keeper) logProblem(f *followed.Object[object], err error) {
 		return
 	}
 	if m := new(missingError); errors.As(err, &m) {
-		log.Error("a webhook configuration is missing, so API servers do not call its webhooks: only an installation makes it", "command", m.command)
+		log.Error(
+			"a webhook configuration is missing, so API servers do not call its webhooks: only an installation makes it",
+			"command", m.command)
 		return
 	}
 	log.Error("cannot follow or change an object that the webhooks need; will try again", "error", err)

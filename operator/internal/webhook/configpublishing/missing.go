@@ -23,8 +23,8 @@ func (e *missingError) Error() string {
 // isMissing reports whether err has a missingError.
 func isMissing(err error) bool { return errors.As(err, new(*missingError)) }
 
-// newMissingError returns a missingError about the configuration c, which gets labels. If Helm has installed the Deployment, the
-// command makes an object of the same release: Helm does not remove others.
+// newMissingError returns a missingError about the configuration c, which gets labels. If Helm has installed the
+// Deployment, the command makes an object of the same release: Helm does not remove others.
 func newMissingError(c followed.Reference[object], labels map[string]string, deployment *followed.Deployment) error {
 	var made struct {
 		APIVersion string `json:"apiVersion"`

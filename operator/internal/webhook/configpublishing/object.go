@@ -12,8 +12,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/followed"
 )
 
-// object is a webhook configuration, or a Namespace, with the fields that this package reads. The types of k8s.io/api would
-// be linked for nothing else. The zero value stands for an object that does not exist.
+// object is a webhook configuration, or a Namespace, with the fields that this package reads. The types of k8s.io/api
+// would be linked for nothing else. The zero value stands for an object that does not exist.
 type object struct {
 	Metadata metadata `json:"metadata"`
 	// Webhooks are the entries of a configuration. A Namespace has none.
@@ -47,26 +47,38 @@ type sentMetadata struct {
 	OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 }
 
-// createConfiguration creates a configuration with labels, as wanted says. It is for a program that publishes a URL: no other program
-// may send a request that can create. It fails if the configuration exists: see [followed.IsOutdated].
-func createConfiguration(ctx context.Context, c followed.Reference[object], client *kube.Client, labels map[string]string, wanted *plan) (followed.State[object], error) {
+// createConfiguration creates a configuration with labels, as wanted says. It is for a program that publishes a URL: no
+// other program may send a request that can create. It fails if the configuration exists: see [followed.IsOutdated].
+func createConfiguration(
+	ctx context.Context, c followed.Reference[object], client *kube.Client, labels map[string]string, wanted *plan,
+) (followed.State[object], error) {
 	return c.Write(ctx, client, wire.ContentApply, &sent{
 		APIVersion: c.Resource.GroupVersion().String(), Kind: c.Resource.Kind,
-		Metadata: sentMetadata{Name: c.Name, ResourceVersion: ident.NeverVersion, Labels: labels, OwnerReferences: wanted.owners},
+		Metadata: sentMetadata{
+			Name: c.Name, ResourceVersion: ident.NeverVersion, Labels: labels, OwnerReferences: wanted.owners,
+		},
 		Webhooks: wanted.entries,
 	}, wire.Preconditions{ResourceVersion: ident.NeverVersion})
 }
 
-// patchConfiguration changes the configuration current, as wanted says. It fails if the server has another version: see [followed.IsOutdated].
-func patchConfiguration(ctx context.Context, c followed.Reference[object], client *kube.Client, current *object, wanted *plan) (followed.State[object], error) {
+// patchConfiguration changes the configuration current, as wanted says. It fails if the server has another version: see
+// [followed.IsOutdated].
+func patchConfiguration(
+	ctx context.Context, c followed.Reference[object], client *kube.Client, current *object, wanted *plan,
+) (followed.State[object], error) {
 	return c.Write(ctx, client, wire.ContentMergePatch, &sent{
-		Metadata: sentMetadata{UID: current.Metadata.UID, ResourceVersion: current.Metadata.ResourceVersion, OwnerReferences: wanted.owners},
+		Metadata: sentMetadata{
+			UID: current.Metadata.UID, ResourceVersion: current.Metadata.ResourceVersion, OwnerReferences: wanted.owners,
+		},
 		Webhooks: wanted.entries,
 	}, current.preconditions())
 }
 
-// deleteConfiguration deletes the configuration current. It fails if the server has another version: see [followed.IsOutdated].
-func deleteConfiguration(ctx context.Context, c followed.Reference[object], client *kube.Client, current *object) error {
+// deleteConfiguration deletes the configuration current. It fails if the server has another version: see
+// [followed.IsOutdated].
+func deleteConfiguration(
+	ctx context.Context, c followed.Reference[object], client *kube.Client, current *object,
+) error {
 	options, err := kube.Marshal(metav1.DeleteOptions{
 		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions: &metav1.Preconditions{UID: &current.Metadata.UID, ResourceVersion: &current.Metadata.ResourceVersion},

@@ -51,8 +51,8 @@ func planWithoutEntriesFor(current *object, target configuration.Target) *plan {
 	return p
 }
 
-// planWithBundles returns the plan of a replica that does not lead: each entry of current that is for target has the bundle that
-// bundleFor returns.
+// planWithBundles returns the plan of a replica that does not lead: each entry of current that is for target has the
+// bundle that bundleFor returns.
 func planWithBundles(current *object, target configuration.Target, bundleFor func([]byte) []byte) (*plan, error) {
 	p := newPlan(current)
 	for _, e := range current.Webhooks {
@@ -71,9 +71,11 @@ func planWithBundles(current *object, target configuration.Target, bundleFor fun
 	return p, nil
 }
 
-// planWithEntries returns the plan of the leader: current has the entries wanted, in their order, and no others. An entry that has
-// no bundle yet is left as it is. Unless mayAdd, no entry is added.
-func planWithEntries(current *object, wanted []*configuration.Entry, mayAdd bool, bundleFor func([]byte) []byte) (*plan, error) {
+// planWithEntries returns the plan of the leader: current has the entries wanted, in their order, and no others. An
+// entry that has no bundle yet is left as it is. Unless mayAdd, no entry is added.
+func planWithEntries(
+	current *object, wanted []*configuration.Entry, mayAdd bool, bundleFor func([]byte) []byte,
+) (*plan, error) {
 	p := newPlan(current)
 	before := make(map[string]entry)
 	for _, e := range current.Webhooks {
@@ -125,7 +127,9 @@ func planWithEntries(current *object, wanted []*configuration.Entry, mayAdd bool
 
 // setOwner makes the Namespace an owner, by its present uid.
 func (p *plan) setOwner(namespace *object) {
-	wanted := metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: namespace.Metadata.Name, UID: namespace.Metadata.UID}
+	wanted := metav1.OwnerReference{
+		APIVersion: "v1", Kind: "Namespace", Name: namespace.Metadata.Name, UID: namespace.Metadata.UID,
+	}
 	kept, isSet := []metav1.OwnerReference{}, false
 	for _, r := range p.owners {
 		switch {

@@ -16,8 +16,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/followed"
 )
 
-// Config describes a [Publisher]. All fields but Labels, Namespace, Deployment, Webhooks, Probe, Elected, Reachable and Ending are
-// required.
+// Config describes a [Publisher]. All fields but Labels, Namespace, Deployment, Webhooks, Probe, Elected, Reachable and
+// Ending are required.
 type Config struct {
 	// Name is the name of both configurations.
 	Name string
@@ -30,8 +30,8 @@ type Config struct {
 	Deployment string
 	// Webhooks is empty for a program with converters alone. Then the leader removes the entries of an earlier release.
 	Webhooks []*admission.Webhook
-	// Target is where the webhooks are served, without a CABundle. With a URL the leader makes a configuration that is missing.
-	// With a Service only an installation makes it.
+	// Target is where the webhooks are served, without a CABundle. With a URL the leader makes a configuration that is
+	// missing. With a Service only an installation makes it.
 	Target configuration.Target
 	// Probe is the name of the objects that probes are about: see [configuration.Probe]. If it is not empty, each
 	// configuration has an entry for probes.
@@ -51,13 +51,14 @@ type Config struct {
 	// Reachable is closed when API servers can reach this replica by its Service. Before, the leader adds no entry. A nil
 	// Reachable is for a replica that can be reached from the beginning.
 	Reachable <-chan struct{}
-	// Ending is closed when the program begins to end, and still serves. A nil Ending is for a program whose end is that of Run.
+	// Ending is closed when the program begins to end, and still serves. A nil Ending is for a program whose end is that
+	// of Run.
 	Ending <-chan struct{}
 	Log    *slog.Logger
 }
 
-// Publisher keeps the configurations of one program. [Publisher.Run] does the work in one replica. A Publisher is safe for
-// concurrent use.
+// Publisher keeps the configurations of one program. [Publisher.Run] does the work in one replica. A Publisher is safe
+// for concurrent use.
 type Publisher struct {
 	config Config
 	// configurations are those of validators and of defaulters.
@@ -91,14 +92,16 @@ func (c *programConfiguration) recordLastKnown(lastKnown *object, target configu
 	c.removed.record(paths)
 }
 
-// New returns a Publisher, which does nothing before [Publisher.Run] runs. Errors: a field of c that is missing, and those
-// of [configuration.Entries].
+// New returns a Publisher, which does nothing before [Publisher.Run] runs. Errors: a field of c that is missing, and
+// those of [configuration.Entries].
 func New(c Config) (*Publisher, error) {
 	switch {
 	case c.Name == "":
 		return nil, errors.New("the webhook configurations have no name: set Name in the Config")
 	case c.BundleFor == nil || c.Changed == nil || c.Leader == nil || c.Replica == nil || c.Leads == nil || c.Log == nil:
-		return nil, fmt.Errorf("a field of the Config of the webhook configuration %s is nil: only Elected, Reachable and Ending may be nil", c.Name)
+		return nil, fmt.Errorf(
+			"a field of the Config of the webhook configuration %s is nil: only Elected, Reachable and Ending may be nil",
+			c.Name)
 	}
 	c.Target.CABundle = nil
 	validating, mutating, err := configuration.Entries(c.Webhooks, c.Target)
@@ -111,21 +114,25 @@ func New(c Config) (*Publisher, error) {
 		if c.Probe != "" && len(entries) > 0 {
 			entries = append(entries, configuration.Probe(c.Target, resource.Kind, c.Probe))
 		}
-		p.configurations[i] = &programConfiguration{Reference: followed.ReferenceTo[object](resource, c.Name), entries: entries}
+		p.configurations[i] = &programConfiguration{
+			Reference: followed.ReferenceTo[object](resource, c.Name), entries: entries,
+		}
 	}
 	return p, nil
 }
 
-// Run keeps the configurations as they should be, until ctx ends. Then it removes the entries of a program whose Deployment is gone,
-// which takes 5 s at most, and returns nil. Problems are logged, each once in a row. Run must be called once.
+// Run keeps the configurations as they should be, until ctx ends. Then it removes the entries of a program whose
+// Deployment is gone, which takes 5 s at most, and returns nil. Problems are logged, each once in a row. Run must be
+// called once.
 func (p *Publisher) Run(ctx context.Context) error {
 	newKeeper(p.config, p.configurations).run(ctx)
 	return nil
 }
 
 // Ready returns nil if the configurations that the program needs were read, and if each entry in them that is for this
-// program has its bundle. Otherwise it returns the reason why not. Once the Publisher is ready, it stays ready: a replica
-// can answer under an older bundle, and an entry that has lost its bundle does not get it back because replicas are unready.
+// program has its bundle. Otherwise it returns the reason why not. Once the Publisher is ready, it stays ready: a
+// replica can answer under an older bundle, and an entry that has lost its bundle does not get it back because replicas
+// are unready.
 func (p *Publisher) Ready() error {
 	if p.isReady.Load() {
 		return nil
@@ -140,7 +147,8 @@ func (p *Publisher) Ready() error {
 		}
 		for _, e := range lastKnown.Webhooks {
 			if e.isFor(p.config.Target) && !p.isPublished(e) {
-				return fmt.Errorf("the %s does not have the bundle of this program in its entry %s yet; the log has the reason", c, e.fields.Name)
+				return fmt.Errorf("the %s does not have the bundle of this program in its entry %s yet; the log has the reason",
+					c, e.fields.Name)
 			}
 		}
 	}
@@ -191,8 +199,8 @@ func (p *Publisher) Status() []Status {
 	return all
 }
 
-// IsRemoved reports whether the replica has seen an entry of the program with a path, and the entry was removed less than 40 s
-// ago. API servers may still call the path.
+// IsRemoved reports whether the replica has seen an entry of the program with a path, and the entry was removed less
+// than 40 s ago. API servers may still call the path.
 func (p *Publisher) IsRemoved(path string) bool {
 	return slices.ContainsFunc(p.configurations[:], func(c *programConfiguration) bool { return c.removed.contains(path) })
 }
@@ -208,7 +216,8 @@ func (p *Publisher) OtherHosts(ctx context.Context) (hosts []string, err error) 
 			return nil, err
 		}
 		for _, e := range o.Object.Webhooks {
-			if host := hostOf(e.fields.ClientConfig.URL); host != "" && host != hostOf(p.config.Target.URL) && !slices.Contains(hosts, host) {
+			host := hostOf(e.fields.ClientConfig.URL)
+			if host != "" && host != hostOf(p.config.Target.URL) && !slices.Contains(hosts, host) {
 				hosts = append(hosts, host)
 			}
 		}

@@ -6,12 +6,12 @@ import (
 )
 
 // removalTime is how long API servers may call an entry after its removal. A call in flight lasts 30 s at most
-// (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#timeouts), and an API server may see
-// the removal some seconds late.
+// (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#timeouts), and an API
+// server may see the removal some seconds late.
 const removalTime = 40 * time.Second
 
-// removedPaths are the paths of entries that a replica has seen in a configuration, and that were removed since. The zero value has
-// none. All methods can be used concurrently.
+// removedPaths are the paths of entries that a replica has seen in a configuration, and that were removed since. The
+// zero value has none. All methods can be used concurrently.
 //
 // Example: a replica of an earlier release, which has no defaulter, replaces the last replica with one.
 //
@@ -28,8 +28,8 @@ type removedPaths struct {
 	removals map[string]time.Time
 }
 
-// record records the paths of all entries of a configuration by the names of the entries. An entry that gets another path is not
-// removed: another version of the webhook judges the objects from then on.
+// record records the paths of all entries of a configuration by the names of the entries. An entry that gets another
+// path is not removed: another version of the webhook judges the objects from then on.
 func (r *removedPaths) record(paths map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package configuration makes the entries of the webhook configurations of a program: what the API server has to know to
-// call the webhooks. It sends nothing.
+// Package configuration makes the entries of the webhook configurations of a program: what the API server has to know
+// to call the webhooks. It sends nothing.
 package configuration
 
 import (

@@ -37,8 +37,8 @@ func (c *converter) convert() Conversion {
 	return c.result
 }
 
-// convertStep converts the object from one version to the next one. See the documentation of the package for an example with
-// values.
+// convertStep converts the object from one version to the next one. See the documentation of the package for an example
+// with values.
 func (c *converter) convertStep(d directedStep) {
 	o := c.object
 	original := o.content
@@ -63,13 +63,14 @@ func (c *converter) restorer(version string) *restorer {
 	return &restorer{check: c.kind.checks[version], isPart: c.object.isPart}
 }
 
-// restoreKeptValues returns converted, which the function has made for the version d.to, with the kept values that the object had
-// there and that d.from cannot express. For example, the function from v2 to v1 gives {"schedule":"0 * * * *"}, and an annotation
-// keeps the policy Forbid of v1. The result is {"schedule":"0 * * * *","policy":"Forbid"}.
+// restoreKeptValues returns converted, which the function has made for the version d.to, with the kept values that the
+// object had there and that d.from cannot express. For example, the function from v2 to v1 gives {"schedule":"0 * * *
+// *"}, and an annotation keeps the policy Forbid of v1. The result is {"schedule":"0 * * * *","policy":"Forbid"}.
 //
-// A kept value that does not fit the schema stays in the annotation of d.to, as a leftover. A step towards the storage version
-// drops a kept value that an edit in d.from has replaced. A step away from the storage version keeps the whole section in such a
-// case, because the stored object still has the section: a write that changes nothing must store the same bytes.
+// A kept value that does not fit the schema stays in the annotation of d.to, as a leftover. A step towards the storage
+// version drops a kept value that an edit in d.from has replaced. A step away from the storage version keeps the whole
+// section in such a case, because the stored object still has the section: a write that changes nothing must store the
+// same bytes.
 func (c *converter) restoreKeptValues(d directedStep, converted map[string]any) map[string]any {
 	record := c.object.record(d.to)
 	kept := record.sections[d.from]
@@ -96,8 +97,8 @@ func (c *converter) restoreKeptValues(d directedStep, converted map[string]any) 
 	return content
 }
 
-// keepDifference keeps what the version d.to cannot express of original, the content of the object in d.from. returned is what the
-// reversed step returns.
+// keepDifference keeps what the version d.to cannot express of original, the content of the object in d.from. returned
+// is what the reversed step returns.
 func (c *converter) keepDifference(d directedStep, original, returned map[string]any) {
 	record := c.object.record(d.from)
 	check := c.kind.checks[d.from]
@@ -145,7 +146,9 @@ func (c *converter) reduceKept(d directedStep, r *record, kept []*entry) {
 	if len(remaining) == len(kept) {
 		return
 	}
-	c.recordFailure(Failure{From: d.from, To: d.to, Err: fmt.Errorf("%d bytes to keep do not fit into the annotations of an object", total)}, "size")
+	c.recordFailure(Failure{
+		From: d.from, To: d.to, Err: fmt.Errorf("%d bytes to keep do not fit into the annotations of an object", total),
+	}, "size")
 }
 
 // recordFailure records a failure, and marks the object as incomplete.
@@ -162,7 +165,10 @@ func (c *converter) boundAnnotations() {
 	if all <= maxAnnotations {
 		return
 	}
-	c.recordFailure(Failure{From: c.result.From, To: c.result.To, Err: fmt.Errorf("the annotations have %d bytes, more than an API server accepts", all)}, "size")
+	c.recordFailure(Failure{
+		From: c.result.From, To: c.result.To,
+		Err: fmt.Errorf("the annotations have %d bytes, more than an API server accepts", all),
+	}, "size")
 	if len(c.object.annotations[Incomplete]) > markSize { // it is not of yare
 		c.object.setAnnotation(Incomplete, Mark{OriginalVersion: c.result.From, Reason: "size"}.encode())
 	}

@@ -5,7 +5,8 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// maxDecodableDepth bounds how deep a value is searched for what does not decode. Below, a value is taken or left as a whole.
+// maxDecodableDepth bounds how deep a value is searched for what does not decode. Below, a value is taken or left as a
+// whole.
 const maxDecodableDepth = 64
 
 // decodable finds what of an object decodes into a Go type. The other values are kept, because the difference between

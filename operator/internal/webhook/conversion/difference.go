@@ -6,8 +6,8 @@ import (
 	"github.com/yare-go/yare/crd"
 )
 
-// difference returns the entries for an object whose content is original, where the functions return the content returned. The
-// entries are sorted.
+// difference returns the entries for an object whose content is original, where the functions return the content
+// returned. The entries are sorted.
 //
 // Objects and lists with keys are compared by their members and items. Any other list is one value. For example, where
 // ports is a list with the key name:
@@ -56,9 +56,9 @@ func (d *differences) compare(path []segment, s *crd.Schema, original, returned 
 	*d = append(*d, &entry{path: slices.Clone(path), original: original, returned: returned})
 }
 
-// addAbsent adds the fields of original, of which returned has nothing from the first n segments of path on. Each field has an entry
-// of its own. For example, spec.limits is {"cpu":1,"memory":2} in original. If returned has no limits, spec.limits.cpu and
-// spec.limits.memory have entries.
+// addAbsent adds the fields of original, of which returned has nothing from the first n segments of path on. Each field
+// has an entry of its own. For example, spec.limits is {"cpu":1,"memory":2} in original. If returned has no limits,
+// spec.limits.cpu and spec.limits.memory have entries.
 func (d *differences) addAbsent(path []segment, s *crd.Schema, original any, n int) {
 	object, _ := original.(map[string]any)
 	for name, value := range object {
@@ -128,7 +128,9 @@ func (d *differences) compareKeyedLists(path []segment, s *crd.Schema, original,
 		}
 	}
 	if !slices.Equal(original.keys, returned.keys) {
-		*d = append(*d, &entry{path: slices.Clone(path), original: orderValue(original.keys), returned: orderValue(returned.keys), hasOrder: true})
+		*d = append(*d, &entry{
+			path: slices.Clone(path), original: orderValue(original.keys), returned: orderValue(returned.keys), hasOrder: true,
+		})
 	}
 }
 

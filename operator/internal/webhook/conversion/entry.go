@@ -18,8 +18,8 @@ type segment struct {
 	isKey bool
 }
 
-// entry is a kept value: at path, the object had the value original in its original version, where the functions return the
-// value returned. Each of the two can be missing. For example, original is "@hourly", and returned is "0 * * * *".
+// entry is a kept value: at path, the object had the value original in its original version, where the functions return
+// the value returned. Each of the two can be missing. For example, original is "@hourly", and returned is "0 * * * *".
 //
 // An entry with an order keeps the order of a list with keys. original and returned are then lists of keys.
 //
@@ -35,7 +35,8 @@ type entry struct {
 	//	they return spec.limits, which has no cpu     3
 	//	they return spec, which has no limits         2
 	absentDepth int
-	// isLeftover is true in the original version for a value that was not put back, because the value does not fit the schema.
+	// isLeftover is true in the original version for a value that was not put back, because the value does not fit the
+	// schema.
 	isLeftover bool
 }
 
@@ -63,8 +64,8 @@ func (e *entry) value() map[string]any {
 	return v
 }
 
-// annotation returns the key and the value of the annotation of e, for the object in another version. The hash in the key
-// follows from the place alone.
+// annotation returns the key and the value of the annotation of e, for the object in another version. The hash in the
+// key follows from the place alone.
 func (e *entry) annotation(version, to string) (key, value string) {
 	v := e.value()
 	v["to"] = to

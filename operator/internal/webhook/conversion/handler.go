@@ -33,7 +33,8 @@ const (
 	retryAfter = "1"
 )
 
-// maxBody bounds the body of a call, in bytes. API servers accept objects of 3 MiB, and mostly convert one object in a call.
+// maxBody bounds the body of a call, in bytes. API servers accept objects of 3 MiB, and mostly convert one object in a
+// call.
 const maxBody = 32 << 20
 
 // Handler answers the calls of the API server that convert objects. It answers with all objects, or with an HTTP error.
@@ -74,9 +75,9 @@ func (e *endpoint) kindAt(t time.Time) *Kind {
 	}
 }
 
-// UseSchemas makes the Handler convert the objects of the kind of a path with the schemas that the cluster has, by the names of
-// the versions: see [Kind.WithLiveSchemas]. The schemas are used after a delay. Until then each API server has seen them, and the
-// Handler uses the schemas that it has used before. A schema that cannot be used is logged.
+// UseSchemas makes the Handler convert the objects of the kind of a path with the schemas that the cluster has, by the
+// names of the versions: see [Kind.WithLiveSchemas]. The schemas are used after a delay. Until then each API server has
+// seen them, and the Handler uses the schemas that it has used before. A schema that cannot be used is logged.
 func (h *Handler) UseSchemas(path string, schemas map[string]*crd.Schema, delay time.Duration) {
 	e := h.endpoints[path]
 	if e == nil {
@@ -85,7 +86,8 @@ func (h *Handler) UseSchemas(path string, schemas map[string]*crd.Schema, delay 
 	kind, err := e.kind.WithLiveSchemas(schemas)
 	if err != nil {
 		e.live.Store(nil)
-		h.log.Warn("the fields that only the CustomResourceDefinition of the cluster has are not converted", "kind", e.kind.resource.String(), "error", err)
+		h.log.Warn("the fields that only the CustomResourceDefinition of the cluster has are not converted",
+			"kind", e.kind.resource.String(), "error", err)
 		return
 	}
 	now := time.Now()
@@ -107,7 +109,8 @@ func NewHandler(kinds []*Kind, options Options) (*Handler, error) {
 	}
 	for _, k := range kinds {
 		if h.endpoints[k.Path()] != nil {
-			return nil, fmt.Errorf("the conversion of %s is there twice: give all steps of a kind to one conversion", k.GroupKind())
+			return nil, fmt.Errorf("the conversion of %s is there twice: give all steps of a kind to one conversion",
+				k.GroupKind())
 		}
 		h.endpoints[k.Path()] = &endpoint{kind: k, calls: serving.NewPlaces(int64(options.MaxCalls))}
 	}
@@ -153,8 +156,8 @@ func errorAnswer(code int, result CallResult, err error) *answer {
 	return &answer{httpCode: code, result: result, err: err}
 }
 
-// answerCall answers a call of e, and returns the answer. The body is read before the call takes a place: a slow caller has none.
-// It counts until the answer, which is about as large, has been written.
+// answerCall answers a call of e, and returns the answer. The body is read before the call takes a place: a slow caller
+// has none. It counts until the answer, which is about as large, has been written.
 func (h *Handler) answerCall(w http.ResponseWriter, r *http.Request, e *endpoint, began time.Time) *answer {
 	body, refusal := h.capacity.ReadBody(w, r, maxBody)
 	if refusal == nil {
@@ -169,7 +172,8 @@ func (h *Handler) answerCall(w http.ResponseWriter, r *http.Request, e *endpoint
 			if a.result == CallFailed {
 				level = slog.LevelError
 			}
-			h.log.Log(context.Background(), level, "a call of a conversion is not answered", "kind", e.kind.resource.String(), "error", a.err.Error())
+			h.log.Log(context.Background(), level, "a call of a conversion is not answered",
+				"kind", e.kind.resource.String(), "error", a.err.Error())
 			writeError(w, a.httpCode, a.err)
 			return a
 		}
@@ -183,7 +187,8 @@ func (h *Handler) answerCall(w http.ResponseWriter, r *http.Request, e *endpoint
 	return errorAnswer(refusal.Code, result, refusal)
 }
 
-// convertBody returns the answer to a call of e with this body. Its error is a [serving.Refusal] if e has no place for the call.
+// convertBody returns the answer to a call of e with this body. Its error is a [serving.Refusal] if e has no place for
+// the call.
 func (h *Handler) convertBody(r *http.Request, e *endpoint, body *serving.Body, began time.Time) *answer {
 	ctx, cancel := context.WithDeadline(r.Context(), began.Add(functionTimeout(r.URL.RawQuery)))
 	defer cancel()
@@ -211,7 +216,8 @@ func (h *Handler) convertBody(r *http.Request, e *endpoint, body *serving.Body, 
 // endedCallAnswer returns the answer to a call whose context has ended.
 func endedCallAnswer(ctx context.Context) *answer {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return errorAnswer(http.StatusGatewayTimeout, CallFailed, errors.New("the functions of the conversion did not return in time"))
+		return errorAnswer(http.StatusGatewayTimeout, CallFailed,
+			errors.New("the functions of the conversion did not return in time"))
 	}
 	return errorAnswer(http.StatusServiceUnavailable, CallUnavailable, ctx.Err()) // the API server does not wait any more
 }
@@ -261,8 +267,8 @@ func (h *Handler) convert(ctx context.Context, k *Kind, body []byte) *answer {
 	return &answer{result: CallAnswered, body: review.encode(objects), objects: len(objects)}
 }
 
-// functionTimeout returns how long a call may take if the API server sends a query, such as timeout=10s. The answer needs a
-// part of the time.
+// functionTimeout returns how long a call may take if the API server sends a query, such as timeout=10s. The answer
+// needs a part of the time.
 func functionTimeout(query string) time.Duration {
 	timeout, _ := strings.CutPrefix(query, "timeout=")
 	d, err := time.ParseDuration(timeout)

@@ -96,8 +96,8 @@ func (l *keyedList) list() []any {
 	return list
 }
 
-// arrange brings the items into their original order, as far as the order has not changed since. original and returned are the
-// orders at the time when the order was recorded, and current is the order before kept items were put back.
+// arrange brings the items into their original order, as far as the order has not changed since. original and returned
+// are the orders at the time when the order was recorded, and current is the order before kept items were put back.
 //
 // For example, original is b a x, and returned is a b:
 //

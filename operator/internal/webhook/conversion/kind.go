@@ -36,11 +36,12 @@ func (d directedStep) reversed() directedStep {
 	return directedStep{d.step, !d.isForward, d.to, d.from}
 }
 
-// maxVersionLength bounds the name of a version, in characters. The key of an annotation has the name, a dot and 16 digits, in 63 characters.
+// maxVersionLength bounds the name of a version, in characters. The key of an annotation has the name, a dot and 16
+// digits, in 63 characters.
 const maxVersionLength = 46
 
-// NewKind returns the kind with versions, which steps connect as a tree. Versions that are not served belong to the tree
-// too. Each error names the culprit and the way out:
+// NewKind returns the kind with versions, which steps connect as a tree. Versions that are not served belong to the
+// tree too. Each error names the culprit and the way out:
 //
 //   - an error of a step: see [Step.Err]
 //   - versions or steps of two kinds, or a version that is given twice
@@ -52,21 +53,28 @@ func NewKind(versions []Version, steps []*Step) (*Kind, error) {
 	if len(versions) == 0 {
 		return nil, errors.New("a kind to convert has no versions: give it the Go types of its versions")
 	}
-	k := &Kind{resource: versions[0].Resource, versions: versions, checks: make(map[string]*schemaCheck), parents: make(map[string]directedStep)}
+	k := &Kind{
+		resource: versions[0].Resource, versions: versions, checks: make(map[string]*schemaCheck),
+		parents: make(map[string]directedStep),
+	}
 	var problems []error
 	var storage []string
 	for _, v := range versions {
 		if v.Resource.GroupKind() != k.GroupKind() {
-			problems = append(problems, fmt.Errorf("%s and %s are two kinds: make one conversion for each kind", k.resource.GroupVersionKind, v.Resource.GroupVersionKind))
+			problems = append(problems, fmt.Errorf("%s and %s are two kinds: make one conversion for each kind",
+				k.resource.GroupVersionKind, v.Resource.GroupVersionKind))
 			continue
 		}
 		name := v.Resource.Version
 		if k.checks[name] != nil {
-			problems = append(problems, fmt.Errorf("%s has the version %s twice: give each version one Go type", k.GroupKind(), name))
+			problems = append(problems,
+				fmt.Errorf("%s has the version %s twice: give each version one Go type", k.GroupKind(), name))
 			continue
 		}
 		if len(name) > maxVersionLength {
-			problems = append(problems, fmt.Errorf("%s has the version %s, whose name is too long for the keys of annotations: take at most %d characters", k.GroupKind(), name, maxVersionLength))
+			problems = append(problems,
+				fmt.Errorf("%s has the version %s, whose name is too long for the keys of annotations: take at most %d characters",
+					k.GroupKind(), name, maxVersionLength))
 		}
 		if v.Storage {
 			storage = append(storage, name)
@@ -79,10 +87,12 @@ func NewKind(versions []Version, steps []*Step) (*Kind, error) {
 	}
 	switch len(storage) {
 	case 0:
-		problems = append(problems, fmt.Errorf("%s has a conversion and no storage version: set Storage in the Definition of one version", k.GroupKind()))
+		problems = append(problems, fmt.Errorf(
+			"%s has a conversion and no storage version: set Storage in the Definition of one version", k.GroupKind()))
 	case 1:
 	default:
-		problems = append(problems, fmt.Errorf("%s has %d storage versions, %s: set Storage in one Definition only", k.GroupKind(), len(storage), strings.Join(storage, " and ")))
+		problems = append(problems, fmt.Errorf("%s has %d storage versions, %s: set Storage in one Definition only",
+			k.GroupKind(), len(storage), strings.Join(storage, " and ")))
 	}
 	directed, stepProblems := k.directedStepsOf(steps)
 	problems = append(problems, stepProblems...)
@@ -108,14 +118,16 @@ func (k *Kind) directedStepsOf(steps []*Step) (map[string][]directedStep, []erro
 			continue
 		}
 		if s.First.Resource.GroupKind() != k.GroupKind() {
-			problems = append(problems, fmt.Errorf("%s is given for the kind %s: make one conversion for each kind", s, k.GroupKind()))
+			problems = append(problems,
+				fmt.Errorf("%s is given for the kind %s: make one conversion for each kind", s, k.GroupKind()))
 			continue
 		}
 		first, second := s.First.Resource.Version, s.Second.Resource.Version
 		isKnown := true
 		for _, name := range []string{first, second} {
 			if k.checks[name] == nil {
-				problems = append(problems, fmt.Errorf("%s: nothing else of the program knows the version %s: add its Go type to the kinds of the program", s, name))
+				problems = append(problems, fmt.Errorf(
+					"%s: nothing else of the program knows the version %s: add its Go type to the kinds of the program", s, name))
 				isKnown = false
 			}
 		}
@@ -123,7 +135,9 @@ func (k *Kind) directedStepsOf(steps []*Step) (map[string][]directedStep, []erro
 			continue
 		}
 		if representative[first] == representative[second] {
-			problems = append(problems, fmt.Errorf("%s is a second path between %s and %s: remove one of the paths, because two paths can give two results", s, first, second))
+			problems = append(problems,
+				fmt.Errorf("%s is a second path between %s and %s: remove one of the paths, because two paths can give two results",
+					s, first, second))
 			continue
 		}
 		for name, root := range representative {
@@ -153,8 +167,9 @@ func (k *Kind) connect(storage string, directed map[string][]directedStep) error
 	var problems []error
 	for _, v := range k.versions {
 		if name := v.Resource.Version; !slices.Contains(reached, name) {
-			problems = append(problems, fmt.Errorf("%s has no conversion between %s and the storage version %s: add a conversion between %s and one of %s",
-				k.GroupKind(), name, storage, name, strings.Join(reached, ", ")))
+			problems = append(problems,
+				fmt.Errorf("%s has no conversion between %s and the storage version %s: add a conversion between %s and one of %s",
+					k.GroupKind(), name, storage, name, strings.Join(reached, ", ")))
 		}
 	}
 	return errors.Join(problems...)
@@ -169,8 +184,8 @@ func (k *Kind) Versions() []Version { return k.versions }
 // Path returns the path of the URL of conversions, such as /convert.cronjobs.example.com.
 func (k *Kind) Path() string { return "/convert." + k.resource.String() }
 
-// stepsBetween returns the steps between two versions of k. For example, v1 is the storage version, and steps connect v1 with
-// v2 and v2 with v3. The steps from v3 to v1 are v3 to v2, v2 to v1.
+// stepsBetween returns the steps between two versions of k. For example, v1 is the storage version, and steps connect
+// v1 with v2 and v2 with v3. The steps from v3 to v1 are v3 to v2, v2 to v1.
 func (k *Kind) stepsBetween(from, to string) []directedStep {
 	up, down := k.stepsToStorage(from), k.stepsToStorage(to)
 	for len(up) > 0 && len(down) > 0 && up[len(up)-1].from == down[len(down)-1].from {
@@ -208,15 +223,15 @@ func (k *Kind) run(d directedStep, o *object, content map[string]any) (map[strin
 	return result, failed
 }
 
-// WithLiveSchemas returns k with the fields that only the schemas of the cluster have, by the names of the versions. A program
-// of a later release knows these fields, and the Go types of this program do not. There are two differences:
+// WithLiveSchemas returns k with the fields that only the schemas of the cluster have, by the names of the versions. A
+// program of a later release knows these fields, and the Go types of this program do not. There are two differences:
 //
 //   - A kept value of such a field goes back if it fits the schema of the cluster.
 //   - A field that both versions of a step have at the same path with the same schema is copied. No function does that.
 //
-// For example, the Go types know spec.size, and the cluster knows spec.watts too, in v1 and in v2. Then watts is copied, and
-// an edit of watts in one version is an edit in the other one. If v2 has spec.power in its place, no field is copied: an
-// annotation keeps watts.
+// For example, the Go types know spec.size, and the cluster knows spec.watts too, in v1 and in v2. Then watts is
+// copied, and an edit of watts in one version is an edit in the other one. If v2 has spec.power in its place, no field
+// is copied: an annotation keeps watts.
 //
 // Errors: those of [NewKind] about a schema.
 func (k *Kind) WithLiveSchemas(live map[string]*crd.Schema) (*Kind, error) {
@@ -241,8 +256,8 @@ func (k *Kind) WithLiveSchemas(live map[string]*crd.Schema) (*Kind, error) {
 	return &other, errors.Join(errs...)
 }
 
-// Convert returns an object in another version of k. Convert never fails because of the content of an object, or because of
-// a function: what cannot be converted is kept, or the result is marked as incomplete.
+// Convert returns an object in another version of k. Convert never fails because of the content of an object, or
+// because of a function: what cannot be converted is kept, or the result is marked as incomplete.
 //
 // Errors: object is no JSON object, its kind is not k, or its version or the target is no version of k. The error of a
 // version wraps [ErrUnknownVersion].
@@ -264,6 +279,6 @@ func (k *Kind) Convert(object []byte, target string) (Conversion, error) {
 	return c.convert(), nil
 }
 
-// ErrUnknownVersion is the error of a conversion from or to a version that the program does not know. A program of another
-// release may know the version.
+// ErrUnknownVersion is the error of a conversion from or to a version that the program does not know. A program of
+// another release may know the version.
 var ErrUnknownVersion = errors.New("the program does not know this version")

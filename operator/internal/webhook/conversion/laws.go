@@ -26,9 +26,9 @@ type LawReport struct {
 // maxEdits bounds the edits of an object in one version that CheckLaws tries.
 const maxEdits = 40
 
-// CheckLaws converts each object to all other versions of k and back, and edits what it got. It reports what breaks one of
-// the three laws of package conversion. The objects are JSON of any versions of k. The order of items in a list with keys
-// is not checked after an edit.
+// CheckLaws converts each object to all other versions of k and back, and edits what it got. It reports what breaks one
+// of the three laws of package conversion. The objects are JSON of any versions of k. The order of items in a list with
+// keys is not checked after an edit.
 func CheckLaws(k *Kind, objects [][]byte) *LawReport {
 	r := &LawReport{Kept: make(map[string][]string)}
 	for _, each := range objects {
@@ -85,10 +85,12 @@ func (c lawCheck) check() {
 	again := c.convert(returned, c.target)
 	doesFit := c.fits(from, c.original)
 	if doesFit && !bytes.Equal(returned, c.text) {
-		c.report.addProblem("%s to %s and back changes the object: %s becomes %s, by %s", from, c.target, c.text, returned, there)
+		c.report.addProblem("%s to %s and back changes the object: %s becomes %s, by %s",
+			from, c.target, c.text, returned, there)
 	}
 	if !bytes.Equal(there, again) {
-		c.report.addProblem("%s to %s, back and again gives another object: %s becomes %s and then %s", from, c.target, c.text, there, again)
+		c.report.addProblem("%s to %s, back and again gives another object: %s becomes %s and then %s",
+			from, c.target, c.text, there, again)
 	}
 	target, err := parseObject(there)
 	if err != nil {
@@ -97,7 +99,9 @@ func (c lawCheck) check() {
 	c.addKept(target)
 	if path := c.kind.stepsBetween(c.target, from); len(path) == 1 && doesFit {
 		if check := c.kind.checks[c.target]; !c.original.isPart && !c.fits(c.target, target) {
-			c.report.addProblem("the function from %s to %s gives a value that does not fit the schema of %s at %s: %s becomes %s", from, c.target, c.target,
+			c.report.addProblem(
+				"the function from %s to %s gives a value that does not fit the schema of %s at %s: %s becomes %s",
+				from, c.target, c.target,
 				check.misfit(check.root, target.content, ""), c.text, there)
 			return
 		}
@@ -140,8 +144,8 @@ func (c lawCheck) addKept(target *object) {
 	}
 }
 
-// checkEdits checks that an edit in the target version changes in the original version what the function makes of the edit, and
-// nothing else. d is the step back to the original version.
+// checkEdits checks that an edit in the target version changes in the original version what the function makes of the
+// edit, and nothing else. d is the step back to the original version.
 func (c lawCheck) checkEdits(d directedStep, target *object) {
 	check, targetCheck := c.kind.checks[d.to], c.kind.checks[d.from]
 	before, failed := c.kind.run(d, target, target.content)
@@ -178,7 +182,8 @@ func (c lawCheck) checkEdits(d directedStep, target *object) {
 	}
 }
 
-// afterEdit returns what the original must become by an edit. The functions give before without the edit, and after with it.
+// afterEdit returns what the original must become by an edit. The functions give before without the edit, and after
+// with it.
 func afterEdit(s *crd.Schema, original, before, after any) any {
 	if areEqual(before, after) {
 		return original
@@ -188,7 +193,8 @@ func afterEdit(s *crd.Schema, original, before, after any) any {
 	if afterObject, isObject := after.(map[string]any); isObject && isOriginal && isBefore {
 		result := map[string]any{}
 		for _, name := range sortedNames(originalObject, beforeObject, afterObject) {
-			setMember(result, name, afterEdit(propertyOf(s, name), memberOf(originalObject, name), memberOf(beforeObject, name), memberOf(afterObject, name)))
+			setMember(result, name, afterEdit(propertyOf(s, name), memberOf(originalObject, name), memberOf(beforeObject, name),
+				memberOf(afterObject, name)))
 		}
 		return result
 	}
@@ -196,7 +202,8 @@ func afterEdit(s *crd.Schema, original, before, after any) any {
 	beforeList, isBefore := keyedListOf(s, before)
 	if afterList, isKeyed := keyedListOf(s, after); isKeyed && isOriginal && isBefore && after != any(missing{}) {
 		result := []any{}
-		for _, key := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(originalList.keys, beforeList.keys, afterList.keys)))) {
+		for _, key := range slices.Compact(
+			slices.Sorted(slices.Values(slices.Concat(originalList.keys, beforeList.keys, afterList.keys)))) {
 			item := afterEdit(s.Items, originalList.item(key), beforeList.item(key), afterList.item(key))
 			if object, isObject := item.(map[string]any); isObject {
 				object = maps.Clone(object)

@@ -30,7 +30,8 @@ func withFields(own, live *crd.Schema) *crd.Schema {
 		isChanged, result.Properties[name] = true, field
 	}
 	for _, inner := range []struct{ ours, theirs, result **crd.Schema }{
-		{&own.Items, &live.Items, &result.Items}, {&own.AdditionalProperties, &live.AdditionalProperties, &result.AdditionalProperties},
+		{&own.Items, &live.Items, &result.Items},
+		{&own.AdditionalProperties, &live.AdditionalProperties, &result.AdditionalProperties},
 	} {
 		*inner.result = withFields(*inner.ours, *inner.theirs)
 		isChanged = isChanged || *inner.result != *inner.ours
@@ -49,7 +50,8 @@ func hasFields(s *crd.Schema) bool {
 // foreignPaths collects the paths of the fields that are copied between two versions.
 type foreignPaths struct{ paths [][]string }
 
-// add adds the fields below path that both schemas of the cluster have, that are equal, and that none of the own schemas has.
+// add adds the fields below path that both schemas of the cluster have, that are equal, and that none of the own
+// schemas has.
 func (p *foreignPaths) add(path []string, ownFrom, ownTo, from, to *crd.Schema) {
 	if !hasFields(ownFrom) || !hasFields(ownTo) || from == nil || to == nil {
 		return

@@ -35,7 +35,9 @@ var errNoObject = errors.New("it is no JSON object with an apiVersion and a kind
 
 // parseObject returns the object of Kubernetes in text.
 func parseObject(text []byte) (*object, error) {
-	o := &object{content: make(map[string]any), metadata: make(map[string]raw), records: make(map[string]*record), isPart: true}
+	o := &object{
+		content: make(map[string]any), metadata: make(map[string]raw), records: make(map[string]*record), isPart: true,
+	}
 	var apiVersion, kind string
 	if !jsonscan.ValidMembers(text, func(name, value []byte) {
 		switch string(name) {
@@ -79,8 +81,8 @@ func (o *object) readMetadata(text []byte) {
 	})
 }
 
-// view returns the JSON of an object of r with this content, as functions see it: without the annotations of conversions
-// and without managedFields.
+// view returns the JSON of an object of r with this content, as functions see it: without the annotations of
+// conversions and without managedFields.
 func (o *object) view(r wire.Resource, content map[string]any) []byte {
 	if o.baseView == nil {
 		metadata := make(map[string]any, len(o.metadata))
@@ -138,7 +140,8 @@ func encodeObject(kind schema.GroupVersionKind, metadata any, content map[string
 	return append(text, '}')
 }
 
-// metadataText returns a member of the metadata that is a text, such as the name. It returns an empty text for another one.
+// metadataText returns a member of the metadata that is a text, such as the name. It returns an empty text for another
+// one.
 func (o *object) metadataText(name string) string {
 	text, _ := parseValue([]byte(o.metadata[name])).(string)
 	return text

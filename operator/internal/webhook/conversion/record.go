@@ -8,15 +8,15 @@ import (
 // maxAnnotationLength bounds the text of an annotation with an entry, in bytes. No API server stores a longer one.
 const maxAnnotationLength = 256 << 10
 
-// record holds what the annotations of an object keep of one original version. It has a section for each version that a step
-// connects with the original version. For example, v1, v2 and v3 are a chain. In an object in v3, the record of v2 has
-// two sections:
+// record holds what the annotations of an object keep of one original version. It has a section for each version that a
+// step connects with the original version. For example, v1, v2 and v3 are a chain. In an object in v3, the record of v2
+// has two sections:
 //
 //	v3  what v3 cannot express of the object in v2. It goes back when the object is converted from v3 to v2.
 //	v1  what the object in v2 has kept from an earlier conversion from v1, and what did not go back then.
 //
-// Each entry has an annotation of its own. So an API server can prune one entry when an apply no longer has its field: it
-// prunes whole annotations. An annotation that is no entry, such as one that a user has written, is carried along.
+// Each entry has an annotation of its own. So an API server can prune one entry when an apply no longer has its field:
+// it prunes whole annotations. An annotation that is no entry, such as one that a user has written, is carried along.
 type record struct {
 	sections map[string][]*entry
 	// keys are the keys of the annotations from which the sections were read, or to which they were written last.
@@ -81,7 +81,8 @@ func (r *record) writeAnnotations(version string, o *object) {
 
 // areSameEntries reports whether two lists of entries have the same text, whether or not they are leftovers.
 func areSameEntries(a, b []*entry) bool {
-	return slices.EqualFunc(a, b, func(a, b *entry) bool { return a.withLeftover(false).compareAll(b.withLeftover(false)) == 0 })
+	return slices.EqualFunc(a, b,
+		func(a, b *entry) bool { return a.withLeftover(false).compareAll(b.withLeftover(false)) == 0 })
 }
 
 // withoutLeftoverMarks returns the entries. None of them is marked as a leftover.

@@ -7,7 +7,8 @@ import (
 	"github.com/yare-go/yare/crd"
 )
 
-// restorer puts kept values back into the content of an object, which the functions have returned to its original version.
+// restorer puts kept values back into the content of an object, which the functions have returned to its original
+// version.
 type restorer struct {
 	check *schemaCheck
 	// isPart is true for a part of an object: see schemaCheck.fits.
@@ -22,9 +23,9 @@ type keptNode struct {
 	children     map[segment]*keptNode
 }
 
-// restore returns content with the values of entries, where content still has the value that an entry has recorded. For example,
-// the entry {"path":["spec","schedule"],"home":"@hourly","back":"0 * * * *"} makes @hourly of "0 * * * *", and does nothing
-// to "5 * * * *".
+// restore returns content with the values of entries, where content still has the value that an entry has recorded. For
+// example, the entry {"path":["spec","schedule"],"home":"@hourly","back":"0 * * * *"} makes @hourly of "0 * * * *", and
+// does nothing to "5 * * * *".
 func (r *restorer) restore(entries []*entry, content map[string]any) map[string]any {
 	root := &keptNode{}
 	for _, e := range entries {
@@ -77,10 +78,10 @@ func (n *keptNode) sortedSegments() []segment {
 	return all
 }
 
-// restoreNode returns current with the values of n. s is the schema of current, and depth the number of segments of its path.
-// missingAbove is 0 if the object has what is around current. Otherwise missingAbove is the number of segments of the shortest
-// beginning of the path where the object has nothing. For example, the path is spec.limits.cpu, so depth is 3. missingAbove is
-// 2 if spec has no limits. It is 0 if limits lacks cpu alone, where [entry.absentDepth] is 3.
+// restoreNode returns current with the values of n. s is the schema of current, and depth the number of segments of its
+// path. missingAbove is 0 if the object has what is around current. Otherwise missingAbove is the number of segments of
+// the shortest beginning of the path where the object has nothing. For example, the path is spec.limits.cpu, so depth
+// is 3. missingAbove is 2 if spec has no limits. It is 0 if limits lacks cpu alone, where [entry.absentDepth] is 3.
 func (r *restorer) restoreNode(n *keptNode, s *crd.Schema, current any, depth, missingAbove int) any {
 	if n.entry != nil {
 		return r.restoreEntry(n.entry, s, current, missingAbove)
@@ -125,8 +126,8 @@ func (r *restorer) restoreEntry(e *entry, s *crd.Schema, current any, missingAbo
 	return result
 }
 
-// restoreAbsent returns a new object or list with the values of n, where the object has nothing. It returns missing if no
-// value goes there.
+// restoreAbsent returns a new object or list with the values of n, where the object has nothing. It returns missing if
+// no value goes there.
 func (r *restorer) restoreAbsent(n *keptNode, s *crd.Schema, depth, missingAbove int) any {
 	if missingAbove == 0 {
 		missingAbove = depth
@@ -158,7 +159,9 @@ func (r *restorer) restoreAbsent(n *keptNode, s *crd.Schema, depth, missingAbove
 }
 
 // restoreMembers returns an object with the values of the children of n.
-func (r *restorer) restoreMembers(n *keptNode, s *crd.Schema, current map[string]any, depth, missingAbove int) map[string]any {
+func (r *restorer) restoreMembers(
+	n *keptNode, s *crd.Schema, current map[string]any, depth, missingAbove int,
+) map[string]any {
 	object := maps.Clone(current)
 	for _, segment := range n.sortedSegments() {
 		if segment.isKey {
@@ -246,12 +249,12 @@ func hasKey(s *crd.Schema, item map[string]any, key string) bool {
 	return isKnown && own == key
 }
 
-// mergeValue returns original if current is as returned. If current is another object or list with keys, mergeValue returns
-// current with the members or items of original in which original and returned differ, and in which current is as returned. It
-// reports false if a value of original does not fit.
+// mergeValue returns original if current is as returned. If current is another object or list with keys, mergeValue
+// returns current with the members or items of original in which original and returned differ, and in which current is
+// as returned. It reports false if a value of original does not fit.
 //
-// For example, original is {"x":1,"y":2}, and returned is missing. If current is missing too, the result is original. If
-// current is {"x":7}, the result is {"x":7,"y":2}.
+// For example, original is {"x":1,"y":2}, and returned is missing. If current is missing too, the result is original.
+// If current is {"x":7}, the result is {"x":7,"y":2}.
 func (r *restorer) mergeValue(s *crd.Schema, original, returned, current any) (any, bool) {
 	switch {
 	case areEqual(original, returned):
@@ -281,7 +284,8 @@ func (r *restorer) mergeValue(s *crd.Schema, original, returned, current any) (a
 		case areEqual(item, returnedItem):
 			item, doesFit = originalItem, originalItem == (missing{}) || r.check.fits(s.Items, originalItem, r.isPart)
 		case item != any(missing{}):
-			item, doesFit = r.mergeObjects(s.Items, originalList.items[key], returnedList.items[key], currentList.items[key], s.ListMapKeys)
+			item, doesFit = r.mergeObjects(s.Items, originalList.items[key], returnedList.items[key],
+				currentList.items[key], s.ListMapKeys)
 		}
 		if !doesFit {
 			return current, false
@@ -299,7 +303,8 @@ func (r *restorer) mergeObjects(s *crd.Schema, original, returned, current map[s
 		if slices.Contains(keys, name) {
 			continue
 		}
-		value, doesFit := r.mergeValue(r.check.member(s, name), memberOf(original, name), memberOf(returned, name), memberOf(current, name))
+		value, doesFit := r.mergeValue(r.check.member(s, name), memberOf(original, name),
+			memberOf(returned, name), memberOf(current, name))
 		if !doesFit || value == any(missing{}) && !r.canRemove(s, current, name) {
 			return current, false
 		}

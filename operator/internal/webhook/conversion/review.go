@@ -83,7 +83,8 @@ func (r *review) encode(objects [][]byte) []byte {
 	for _, each := range objects {
 		size += len(each) + 1
 	}
-	text := append(make([]byte, 0, size), `{"apiVersion":"`+reviewVersion+`","kind":"ConversionReview","response":{"uid":`...)
+	text := append(make([]byte, 0, size),
+		`{"apiVersion":"`+reviewVersion+`","kind":"ConversionReview","response":{"uid":`...)
 	text = append(appendText(text, r.uid), `,"convertedObjects":[`...)
 	for i, each := range objects {
 		if i > 0 {

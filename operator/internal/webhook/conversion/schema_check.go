@@ -115,8 +115,8 @@ func (c *schemaCheck) fitsObject(s *crd.Schema, object map[string]any, isPart bo
 	return true
 }
 
-// hasMembers reports whether an object has the members that s requires, and no more members than s allows. It does not look
-// at the values of the members.
+// hasMembers reports whether an object has the members that s requires, and no more members than s allows. It does not
+// look at the values of the members.
 func (c *schemaCheck) hasMembers(s *crd.Schema, object map[string]any, isPart bool) bool {
 	if !isPart {
 		for _, name := range s.Required {
@@ -167,8 +167,8 @@ func (c *schemaCheck) fitsText(s *crd.Schema, text string) bool {
 	return hasFormat(s.Format, text)
 }
 
-// hasFormat reports whether a text has a format of OpenAPI. It accepts every text for a format that it does not know. The table
-// formats of package crd has other rules: it accepts nothing that a server refuses.
+// hasFormat reports whether a text has a format of OpenAPI. It accepts every text for a format that it does not know.
+// The table formats of package crd has other rules: it accepts nothing that a server refuses.
 func hasFormat(format, text string) bool {
 	var err error
 	switch format {
@@ -218,8 +218,8 @@ func (c *schemaCheck) fitsNumber(s *crd.Schema, text number) bool {
 	return true
 }
 
-// isMultiple reports whether n is a multiple of factor, by the arithmetic of API servers, as in package crd. Example: 0.3 is a
-// multiple of 0.1, although the remainder of their division by math.Mod is nearly 0.1.
+// isMultiple reports whether n is a multiple of factor, by the arithmetic of API servers, as in package crd. Example:
+// 0.3 is a multiple of 0.1, although the remainder of their division by math.Mod is nearly 0.1.
 func isMultiple(n, factor float64) bool {
 	quotient := n / factor
 	if factor < 1 {
@@ -240,8 +240,8 @@ func (c *schemaCheck) fitsMembers(s *crd.Schema, content map[string]any, isPart 
 	return true
 }
 
-// misfit returns the path of a value in the content of an object that does not fit, such as .spec.size. It returns an empty
-// text if all values fit.
+// misfit returns the path of a value in the content of an object that does not fit, such as .spec.size. It returns an
+// empty text if all values fit.
 func (c *schemaCheck) misfit(s *crd.Schema, v any, path string) string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -282,7 +282,8 @@ func (*schemaCheck) missingMember(s *crd.Schema, content map[string]any) string 
 	return ""
 }
 
-// eachEdit calls f with each value that one small edit makes of v: another scalar, a member less, an item of a list less.
+// eachEdit calls f with each value that one small edit makes of v: another scalar, a member less, an item of a list
+// less.
 func (c *schemaCheck) eachEdit(s *crd.Schema, v any, f func(v any)) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -22,13 +22,15 @@ type Step struct {
 	err               error
 }
 
-// NewStep returns the step between the versions A and B of a kind. toB fills b, which is new, from a. toA fills a, which is
-// new, from b. A function may read the metadata of its first argument, without the annotations of this package and without
-// managedFields. What a function does to the metadata, the apiVersion or the kind has no effect.
+// NewStep returns the step between the versions A and B of a kind. toB fills b, which is new, from a. toA fills a,
+// which is new, from b. A function may read the metadata of its first argument, without the annotations of this package
+// and without managedFields. What a function does to the metadata, the apiVersion or the kind has no effect.
 //
 // The result of a function must follow from its first argument alone. A function may be called concurrently, and may
 // change its first argument.
-func NewStep[A, B any, PA kube.DefinedObjectOf[A], PB kube.DefinedObjectOf[B]](toB func(a *A, b *B), toA func(b *B, a *A)) *Step {
+func NewStep[A, B any, PA kube.DefinedObjectOf[A], PB kube.DefinedObjectOf[B]](
+	toB func(a *A, b *B), toA func(b *B, a *A),
+) *Step {
 	// The compiler compiles this function for each pair. Therefore functions without type parameters do the work.
 	s := &Step{first: codec{func() any { return new(A) }}, second: codec{func() any { return new(B) }}}
 	s.toSecond = func(from, to any) { toB(from.(*A), to.(*B)) }
@@ -48,7 +50,8 @@ func (s *Step) init(first, second kube.Object, isToSecondNil, isToFirstNil bool)
 	a, b := s.First.Resource, s.Second.Resource
 	switch {
 	case a.GroupKind() != b.GroupKind():
-		s.err = fmt.Errorf("the conversion between %s (%s) and %s (%s) is between two kinds: give it two versions of one kind",
+		s.err = fmt.Errorf(
+			"the conversion between %s (%s) and %s (%s) is between two kinds: give it two versions of one kind",
 			ident.GoTypeName(s.First.Go), a.GroupVersionKind, ident.GoTypeName(s.Second.Go), b.GroupVersionKind)
 	case a.Version == b.Version:
 		s.err = fmt.Errorf("%s is between one version: give it the Go types of two versions", s)
@@ -67,7 +70,8 @@ func (s *Step) Err() error { return s.err }
 
 // String returns the name of the step for errors, such as "the conversion between v1 and v2 of CronJob.example.com".
 func (s *Step) String() string {
-	return fmt.Sprintf("the conversion between %s and %s of %s", s.First.Resource.Version, s.Second.Resource.Version, s.First.Resource.GroupKind())
+	return fmt.Sprintf("the conversion between %s and %s of %s",
+		s.First.Resource.Version, s.Second.Resource.Version, s.First.Resource.GroupKind())
 }
 
 // errEnded is the error of a function that has ended its goroutine.
@@ -82,7 +86,9 @@ type failedRun struct {
 
 // run returns the content that a function makes of the content of o. isForward is true for the function from First to
 // Second. fromSchema and toSchema are those of the two versions. If the function fails, the content is empty.
-func (s *Step) run(isForward bool, o *object, content map[string]any, fromSchema, toSchema *crd.Schema) (map[string]any, *failedRun) {
+func (s *Step) run(
+	isForward bool, o *object, content map[string]any, fromSchema, toSchema *crd.Schema,
+) (map[string]any, *failedRun) {
 	from, to, call := s.first, s.second, s.toSecond
 	fromType, toType := s.First, s.Second
 	if !isForward {
@@ -122,7 +128,8 @@ func (s *Step) run(isForward bool, o *object, content map[string]any, fromSchema
 	return object, nil
 }
 
-// runGuarded calls f. It returns nil if f returns nil, and the reason if f does not. f runs in a goroutine of its own, which f may end.
+// runGuarded calls f. It returns nil if f returns nil, and the reason if f does not. f runs in a goroutine of its own,
+// which f may end.
 func runGuarded(f func() error) *failedRun {
 	done := make(chan *failedRun, 1)
 	go func() {

@@ -9,14 +9,14 @@ import (
 	"github.com/yare-go/yare/internal/jsonscan"
 )
 
-// A JSON value is held as any: nil for null, bool, string, number, []any, or map[string]any. A member that an object lacks
-// is missing{}. Values are shared between trees, so nobody changes a value in place.
+// A JSON value is held as any: nil for null, bool, string, number, []any, or map[string]any. A member that an object
+// lacks is missing{}. Values are shared between trees, so nobody changes a value in place.
 
 // missing is the value of a member that an object lacks.
 type missing struct{}
 
-// number is the text of a JSON number. It is never parsed and written again, because 1.50 and a whole number beyond 2^53
-// would change.
+// number is the text of a JSON number. It is never parsed and written again, because 1.50 and a whole number beyond
+// 2^53 would change.
 type number string
 
 // raw is the JSON of a value that nobody looks into.

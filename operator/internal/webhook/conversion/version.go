@@ -21,8 +21,8 @@ type Version struct {
 	Storage bool
 }
 
-// VersionOf returns the version that is the Go type t, with the schema that package crd makes of the type. The version is
-// the storage version only if the Definition sets Storage. Errors: those of [crd.From].
+// VersionOf returns the version that is the Go type t, with the schema that package crd makes of the type. The version
+// is the storage version only if the Definition sets Storage. Errors: those of [crd.From].
 func VersionOf(t kube.Type) (Version, error) {
 	definition := *t.Definition
 	definition.Source, definition.OtherSources = nil, nil // nobody reads the descriptions, and parsing takes time
@@ -33,5 +33,8 @@ func VersionOf(t kube.Type) (Version, error) {
 	if err != nil {
 		return Version{}, err
 	}
-	return Version{Resource: t.Resource, Schema: all[0].Spec.Versions[0].Schema.OpenAPIV3Schema, HasScale: hasScale, Served: isServed, Storage: isStorage}, nil
+	return Version{
+		Resource: t.Resource, Schema: all[0].Spec.Versions[0].Schema.OpenAPIV3Schema, HasScale: hasScale, Served: isServed,
+		Storage: isStorage,
+	}, nil
 }

@@ -11,12 +11,12 @@ import (
 
 // The encoder writes {} and null for zero fields of a Go type that stand in no object that a user has written, such as
 // resources of a container. Nearly each object would need an annotation because of them. So they are left out where the
-// schema does not require the field. They stay where the input has the same empty value at the same path: a Go program that
-// has written the input writes all zero fields, and most functions copy a field to the same path.
+// schema does not require the field. They stay where the input has the same empty value at the same path: a Go program
+// that has written the input writes all zero fields, and most functions copy a field to the same path.
 //
-// For example, a container with a volume is encoded as {"name":"a","resources":{},"emptyDir":{}}. Without the zero fields
-// of the Go type it is {"name":"a","emptyDir":{}}: the pointer emptyDir is set. The result is the second one, unless the
-// container in the input has "resources":{}.
+// For example, a container with a volume is encoded as {"name":"a","resources":{},"emptyDir":{}}. Without the zero
+// fields of the Go type it is {"name":"a","emptyDir":{}}: the pointer emptyDir is set. The result is the second one,
+// unless the container in the input has "resources":{}.
 
 // hasEmptyMember reports whether a text can have a member with the value {} or null. It can be wrong about a text in a
 // string.
@@ -73,8 +73,8 @@ func removeZeroMembers(s *crd.Schema, object, input map[string]any, nonZero *jso
 	return err
 }
 
-// removeHollow removes the hollow member of a name from object, unless s requires it or input has it too. Then it removes
-// hollow members of the member.
+// removeHollow removes the hollow member of a name from object, unless s requires it or input has it too. Then it
+// removes hollow members of the member.
 //
 // For example, a template of which nothing is set is encoded as {"spec":{"containers":null}}, and the schema requires
 // containers. No API server accepts this spec, so spec is removed as a whole.

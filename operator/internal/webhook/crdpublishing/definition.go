@@ -19,8 +19,8 @@ type convertedDefinition struct {
 	client *kube.Client
 	// servesOne is true if the program serves one version of the kind alone.
 	servesOne bool
-	// shown is the last known state of the CustomResourceDefinition for other goroutines, without the schemas. It is nil before
-	// the CustomResourceDefinition was read.
+	// shown is the last known state of the CustomResourceDefinition for other goroutines, without the schemas. It is nil
+	// before the CustomResourceDefinition was read.
 	shown atomic.Pointer[object]
 	// isElsewhere is true while another installation converts the objects.
 	isElsewhere atomic.Bool
@@ -29,11 +29,13 @@ type convertedDefinition struct {
 }
 
 func newConvertedDefinition(name string, client *kube.Client) *convertedDefinition {
-	return &convertedDefinition{Reference: followed.ReferenceTo[object](manifests.DefinitionResource(), name), client: client}
+	return &convertedDefinition{
+		Reference: followed.ReferenceTo[object](manifests.DefinitionResource(), name), client: client,
+	}
 }
 
-// show records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine. A state that is
-// recorded twice has no schemas any more, and is nothing new.
+// show records a state of the CustomResourceDefinition, without the schemas. It is called by one goroutine. A state
+// that is recorded twice has no schemas any more, and is nothing new.
 func (d *convertedDefinition) show(o *object) {
 	before := d.shown.Load()
 	schemas := make(map[string]*crd.Schema)
@@ -51,8 +53,8 @@ func (d *convertedDefinition) show(o *object) {
 }
 
 // needsConversion reports whether objects of the CustomResourceDefinition current may have to be converted for users. A
-// CustomResourceDefinition with one version gets a further one only after the conversion. For example, these are the releases of
-// docs/guide/versions.md with the CustomResourceDefinition of another release:
+// CustomResourceDefinition with one version gets a further one only after the conversion. For example, these are the
+// releases of docs/guide/versions.md with the CustomResourceDefinition of another release:
 //
 //	B, which serves v1 and v2, with that of A (v1)     true: v2 comes next
 //	D, which serves v2,        with that of E (v2)     false: v1 has gone
@@ -63,9 +65,11 @@ func (d *convertedDefinition) needsConversion(current *object) bool {
 	return current.hasOldVersionInUse()
 }
 
-// apply applies the conversion of the CustomResourceDefinition current. It fails if the CustomResourceDefinition was deleted or has
-// changed meanwhile: another installation may have taken the conversion over.
-func (d *convertedDefinition) apply(ctx context.Context, current *object, wanted *conversion) (followed.State[object], error) {
+// apply applies the conversion of the CustomResourceDefinition current. It fails if the CustomResourceDefinition was
+// deleted or has changed meanwhile: another installation may have taken the conversion over.
+func (d *convertedDefinition) apply(
+	ctx context.Context, current *object, wanted *conversion,
+) (followed.State[object], error) {
 	return d.applySpec(ctx, current, spec{Conversion: wanted})
 }
 
@@ -75,22 +79,27 @@ func (d *convertedDefinition) giveUp(ctx context.Context, current *object) error
 	return err
 }
 
-func (d *convertedDefinition) applySpec(ctx context.Context, current *object, wanted spec) (followed.State[object], error) {
+func (d *convertedDefinition) applySpec(
+	ctx context.Context, current *object, wanted spec,
+) (followed.State[object], error) {
 	var sent struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 		object
 	}
 	sent.APIVersion, sent.Kind = d.Resource.GroupVersion().String(), d.Resource.Kind
-	sent.Metadata.Name, sent.Metadata.UID, sent.Metadata.ResourceVersion = d.Name, current.Metadata.UID, current.Metadata.ResourceVersion
+	sent.Metadata.Name, sent.Metadata.UID, sent.Metadata.ResourceVersion = d.Name, current.Metadata.UID,
+		current.Metadata.ResourceVersion
 	sent.Spec = wanted
-	return d.Write(ctx, d.client, wire.ContentApply, &sent, wire.Preconditions{UID: current.Metadata.UID, ResourceVersion: current.Metadata.ResourceVersion})
+	return d.Write(ctx, d.client, wire.ContentApply, &sent,
+		wire.Preconditions{UID: current.Metadata.UID, ResourceVersion: current.Metadata.ResourceVersion})
 }
 
 // hasNamespace reports whether a Namespace exists.
 func (d *convertedDefinition) hasNamespace(ctx context.Context, name string) (bool, error) {
 	_, err := d.client.Do(ctx, &wire.Request{
-		Verb: wire.VerbGet, Resource: manifests.NamespaceResource(), Name: name, Representation: wire.MetadataOnly, Live: true,
+		Verb: wire.VerbGet, Resource: manifests.NamespaceResource(), Name: name, Representation: wire.MetadataOnly,
+		Live: true,
 	})
 	if kube.IsNotFound(err) {
 		return false, nil
@@ -98,11 +107,11 @@ func (d *convertedDefinition) hasNamespace(ctx context.Context, name string) (bo
 	return err == nil, err
 }
 
-// GiveUp removes what a program owns of spec.conversion of the CustomResourceDefinition of a name, unless objects may have to be
-// converted for users. It reports whether there was something to remove. Call it when no managedFields are left in a version that
-// is not served. Otherwise each write of such an object would fail. The program does not publish again until an old version is
-// served again. client has the field manager of the conversion. servesOne is true if the program serves one version of the kind
-// alone.
+// GiveUp removes what a program owns of spec.conversion of the CustomResourceDefinition of a name, unless objects may
+// have to be converted for users. It reports whether there was something to remove. Call it when no managedFields are
+// left in a version that is not served. Otherwise each write of such an object would fail. The program does not publish
+// again until an old version is served again. client has the field manager of the conversion. servesOne is true if the
+// program serves one version of the kind alone.
 func GiveUp(ctx context.Context, client *kube.Client, name string, servesOne bool) (hadConversion bool, err error) {
 	d := newConvertedDefinition(name, client)
 	d.servesOne = servesOne

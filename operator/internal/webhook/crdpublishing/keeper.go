@@ -68,7 +68,8 @@ func (k *keeper) correct(ctx context.Context) error {
 			s := lastKnown.service()
 			exists, err := k.hasNamespace(ctx, s.Namespace)
 			if err != nil {
-				return fmt.Errorf("the %s has the conversion of the Service %s/%s: find out whether its Namespace exists: %w", k, s.Namespace, s.Name, err)
+				return fmt.Errorf("the %s has the conversion of the Service %s/%s: find out whether its Namespace exists: %w",
+					k, s.Namespace, s.Name, err)
 			}
 			if k.isElsewhere.Store(exists); exists {
 				return fmt.Errorf("the %s has the conversion of the Service %s/%s, which is %w: this program does not convert its objects while the Namespace %s exists",

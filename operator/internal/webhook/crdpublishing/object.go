@@ -11,8 +11,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
 
-// object is a CustomResourceDefinition with the fields that this package reads and writes. The zero value stands for one
-// that does not exist.
+// object is a CustomResourceDefinition with the fields that this package reads and writes. The zero value stands for
+// one that does not exist.
 type object struct {
 	Metadata metadata `json:"metadata"`
 	Spec     spec     `json:"spec,omitzero"`
@@ -30,9 +30,9 @@ type metadata struct {
 	ManagedFields []manager   `json:"managedFields,omitempty"`
 }
 
-// SuccessorAnnotation is the key of an annotation of a CustomResourceDefinition. The value names the Service that takes the
-// conversion over, such as shop/webapp. The command uninstall of another installation sets it. The program of the Service then
-// writes its Service and its bundle at once: a Service without its bundle would make each call fail.
+// SuccessorAnnotation is the key of an annotation of a CustomResourceDefinition. The value names the Service that takes
+// the conversion over, such as shop/webapp. The command uninstall of another installation sets it. The program of the
+// Service then writes its Service and its bundle at once: a Service without its bundle would make each call fail.
 const SuccessorAnnotation = "conversion.yare.dev/successor"
 
 // annotations are the annotations that this package reads.
@@ -114,10 +114,10 @@ func (c *conversion) clientConfig() *configuration.ClientConfig {
 	return c.Webhook.ClientConfig
 }
 
-// hasOldVersionInUse reports whether a version is served or stored beside the storage version. Then objects may have to be converted
-// for users. Once the old versions are neither served nor stored, only managedFields in an old version need a conversion, at
-// each write of their objects. The command migrate moves these entries, and then gives up the conversion. See
-// [convertedDefinition.needsConversion] for a CustomResourceDefinition with one version.
+// hasOldVersionInUse reports whether a version is served or stored beside the storage version. Then objects may have to
+// be converted for users. Once the old versions are neither served nor stored, only managedFields in an old version
+// need a conversion, at each write of their objects. The command migrate moves these entries, and then gives up the
+// conversion. See [convertedDefinition.needsConversion] for a CustomResourceDefinition with one version.
 func (o *object) hasOldVersionInUse() bool {
 	for _, v := range o.Spec.Versions {
 		if !v.Storage && (v.Served || slices.Contains(o.Status.StoredVersions, v.Name)) {

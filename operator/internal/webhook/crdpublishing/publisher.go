@@ -32,8 +32,8 @@ type Config struct {
 	// pass the fence of a leader.
 	Client *kube.Client
 	Log    *slog.Logger
-	// UseSchemas gets the schemas of the versions of a CustomResourceDefinition, by the names of the versions, each time they
-	// may have changed. It is called concurrently for different names.
+	// UseSchemas gets the schemas of the versions of a CustomResourceDefinition, by the names of the versions, each time
+	// they may have changed. It is called concurrently for different names.
 	UseSchemas func(definition string, schemas map[string]*crd.Schema)
 }
 
@@ -74,16 +74,18 @@ func (p *Publisher) Run(ctx context.Context) error {
 	return nil
 }
 
-// Ready returns nil if each CustomResourceDefinition that exists has the conversion of this program. Otherwise it returns
-// the reason why not. A CustomResourceDefinition that does not exist is no reason, and neither is the conversion of
-// another installation: a new replica must become ready in both cases.
+// Ready returns nil if each CustomResourceDefinition that exists has the conversion of this program. Otherwise it
+// returns the reason why not. A CustomResourceDefinition that does not exist is no reason, and neither is the
+// conversion of another installation: a new replica must become ready in both cases.
 func (p *Publisher) Ready() error {
 	for _, d := range p.definitions {
 		switch lastKnown := d.shown.Load(); {
 		case lastKnown == nil:
 			return fmt.Errorf("the %s has not been read yet; the log has the reason", d)
-		case lastKnown.exists() && d.needsConversion(lastKnown) && !lastKnown.isOfOtherService(p.config.Target) && !p.isPublished(lastKnown):
-			return fmt.Errorf("the %s does not have the bundle of this program in spec.conversion yet; the log has the reason", d)
+		case lastKnown.exists() && d.needsConversion(lastKnown) && !lastKnown.isOfOtherService(p.config.Target) &&
+			!p.isPublished(lastKnown):
+			return fmt.Errorf("the %s does not have the bundle of this program in spec.conversion yet; the log has the reason",
+				d)
 		}
 	}
 	return nil
@@ -118,7 +120,8 @@ func (p *Publisher) Status() (all []Status) {
 		s := Status{Name: d.Name, IsElsewhere: d.isElsewhere.Load()}
 		if lastKnown != nil {
 			s.IsPublished = lastKnown.exists() && !d.needsConversion(lastKnown) || p.isPublished(lastKnown)
-			s.StorageVersion, s.PreferredVersion, s.StoredVersions = lastKnown.storageVersion(), lastKnown.preferredVersion(), lastKnown.Status.StoredVersions
+			s.StorageVersion, s.PreferredVersion, s.StoredVersions = lastKnown.storageVersion(), lastKnown.preferredVersion(),
+				lastKnown.Status.StoredVersions
 		}
 		all = append(all, s)
 	}

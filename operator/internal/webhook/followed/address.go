@@ -40,8 +40,8 @@ func (a Address) request(verb wire.Verb) *wire.Request {
 	return r
 }
 
-// read decodes the object as the server has it, and returns its resourceVersion. If the object does not exist, read leaves object
-// as it is, and returns the resourceVersion of the list.
+// read decodes the object as the server has it, and returns its resourceVersion. If the object does not exist, read
+// leaves object as it is, and returns the resourceVersion of the list.
 func (a Address) read(ctx context.Context, client *kube.Client, object any) (version string, err error) {
 	r := a.stream().Request(wire.VerbList)
 	r.Live = true
@@ -58,7 +58,8 @@ func (a Address) read(ctx context.Context, client *kube.Client, object any) (ver
 		return list.Metadata.ResourceVersion, nil
 	}
 	var item head
-	if err != nil || len(list.Items) > 1 || kube.Unmarshal(list.Items[0], &item) != nil || kube.Unmarshal(list.Items[0], object) != nil {
+	if err != nil || len(list.Items) > 1 || kube.Unmarshal(list.Items[0], &item) != nil ||
+		kube.Unmarshal(list.Items[0], object) != nil {
 		return "", fmt.Errorf("the answer to a list of the %s is not that of a Kubernetes API", a)
 	}
 	return item.Metadata.ResourceVersion, nil
@@ -66,7 +67,9 @@ func (a Address) read(ctx context.Context, client *kube.Client, object any) (ver
 
 // write sends a patch of the object, as [Reference.Write] does. It decodes what the server has stored, and returns the
 // resourceVersion of that.
-func (a Address) write(ctx context.Context, client *kube.Client, contentType string, patch any, preconditions wire.Preconditions, object any) (version string, err error) {
+func (a Address) write(
+	ctx context.Context, client *kube.Client, contentType string, patch any, preconditions wire.Preconditions, object any,
+) (version string, err error) {
 	body, err := kube.Marshal(patch)
 	if err != nil {
 		return "", err
@@ -90,16 +93,20 @@ func (a Address) write(ctx context.Context, client *kube.Client, contentType str
 }
 
 // Delete sends a request that deletes the object. options are DeleteOptions as JSON.
-func (a Address) Delete(ctx context.Context, client *kube.Client, options []byte, preconditions wire.Preconditions) error {
+func (a Address) Delete(
+	ctx context.Context, client *kube.Client, options []byte, preconditions wire.Preconditions,
+) error {
 	r := a.request(wire.VerbDelete)
 	r.Body, r.Preconditions = options, preconditions
 	_, err := client.Do(ctx, r)
 	return err
 }
 
-// watch calls observe with the resourceVersion of each state of the object until ctx ends. decode decodes the object. It leaves
-// the object as it is if the object does not exist, and returns the error of the watch if there is one.
-func (a Address) watch(ctx context.Context, client *kube.Client, observe func(version string, decode func(object any) error)) {
+// watch calls observe with the resourceVersion of each state of the object until ctx ends. decode decodes the object.
+// It leaves the object as it is if the object does not exist, and returns the error of the watch if there is one.
+func (a Address) watch(
+	ctx context.Context, client *kube.Client, observe func(version string, decode func(object any) error),
+) {
 	for state, err := range follow.ObjectStates(ctx, client, a.stream()) {
 		observe(state.ResourceVersion, func(object any) error {
 			if err != nil || state.Object == nil {

@@ -21,8 +21,8 @@ type Attempts struct {
 	problem string
 }
 
-// RecordWrite records a write at a time. It reports whether there were not too many writes: another program may undo each one at
-// once.
+// RecordWrite records a write at a time. It reports whether there were not too many writes: another program may undo
+// each one at once.
 func (a *Attempts) RecordWrite(now time.Time) (isAllowed bool) {
 	if now.Sub(a.writesSince) >= writeWindow {
 		a.writesSince, a.writes = now, 0
@@ -38,8 +38,8 @@ func (a *Attempts) Attempt(correct func() error) error {
 	return err
 }
 
-// RecordProblem records how an attempt has ended. It reports whether that differs from the attempt before, so that a problem is
-// logged once in a row.
+// RecordProblem records how an attempt has ended. It reports whether that differs from the attempt before, so that a
+// problem is logged once in a row.
 func (a *Attempts) RecordProblem(err error) (isChanged bool) {
 	text := ""
 	if err != nil {

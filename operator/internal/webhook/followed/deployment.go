@@ -12,11 +12,11 @@ import (
 	"github.com/yare-go/yare/operator/internal/live"
 )
 
-// Deployment is the Deployment of an installation, as a keeper has read it last. It is used by one goroutine. A nil *Deployment
-// stands for a program without a Deployment.
+// Deployment is the Deployment of an installation, as a keeper has read it last. It is used by one goroutine. A nil
+// *Deployment stands for a program without a Deployment.
 //
-// A program can run without a Deployment of the name, such as one that its author has installed by a StatefulSet. So a Deployment
-// that was never read is not gone. For example:
+// A program can run without a Deployment of the name, such as one that its author has installed by a StatefulSet. So a
+// Deployment that was never read is not gone. For example:
 //
 //	answer to Read   IsGone   Owner
 //	not found        false    none
@@ -39,8 +39,8 @@ type deploymentMetadata struct {
 	Annotations       map[string]string `json:"annotations"`
 }
 
-// NewDeployment returns the Deployment of a name that nobody has read yet. client reaches the server. NewDeployment returns nil
-// if the name is empty.
+// NewDeployment returns the Deployment of a name that nobody has read yet. client reaches the server. NewDeployment
+// returns nil if the name is empty.
 func NewDeployment(client *kube.Client, namespace, name string) *Deployment {
 	if name == "" {
 		return nil
@@ -50,7 +50,9 @@ func NewDeployment(client *kube.Client, namespace, name string) *Deployment {
 
 // DeploymentAccess returns the permission that [Deployment.Read] needs for the Deployment of a name.
 func DeploymentAccess(name string) kube.Access {
-	return kube.Access{Resource: live.Deployments(), Verbs: []wire.Verb{wire.VerbGet}, Names: []string{name}, OwnNamespace: true}
+	return kube.Access{
+		Resource: live.Deployments(), Verbs: []wire.Verb{wire.VerbGet}, Names: []string{name}, OwnNamespace: true,
+	}
 }
 
 // String returns the kind and the name of the Deployment.
@@ -62,7 +64,8 @@ func (d *Deployment) Read(ctx context.Context) error {
 		return nil
 	}
 	response, err := d.client.Do(ctx, &wire.Request{
-		Verb: wire.VerbGet, Resource: live.Deployments(), Namespace: d.namespace, Name: d.name, Representation: wire.MetadataOnly, Live: true,
+		Verb: wire.VerbGet, Resource: live.Deployments(), Namespace: d.namespace, Name: d.name,
+		Representation: wire.MetadataOnly, Live: true,
 	})
 	var read struct {
 		Metadata deploymentMetadata `json:"metadata"`
@@ -95,8 +98,8 @@ func (d *Deployment) HasExisted() bool { return d != nil && d.hasExisted }
 // IsGone reports whether the Deployment existed, and did not exist or was being deleted when it was read last.
 func (d *Deployment) IsGone() bool { return d.HasExisted() && d.lastRead.UID == "" }
 
-// Owner returns a reference by which the Deployment owns an object of its namespace. It returns nothing if the Deployment did not
-// exist when it was read last.
+// Owner returns a reference by which the Deployment owns an object of its namespace. It returns nothing if the
+// Deployment did not exist when it was read last.
 func (d *Deployment) Owner() []metav1.OwnerReference {
 	if d == nil || d.lastRead.UID == "" {
 		return nil
@@ -112,7 +115,8 @@ func (d *Deployment) IsReferredToBy(r metav1.OwnerReference) bool {
 // managedBy is the label with the tool that has installed an object.
 const managedBy = "app.kubernetes.io/managed-by"
 
-// Marks returns the label and the annotations by which Helm finds the objects of a release, if Helm has installed the Deployment.
+// Marks returns the label and the annotations by which Helm finds the objects of a release, if Helm has installed the
+// Deployment.
 func (d *Deployment) Marks() (labels, annotations map[string]string) {
 	if d == nil || d.lastRead.Labels[managedBy] != "Helm" {
 		return nil, nil

@@ -24,8 +24,8 @@ func (o *Object[T]) Record(s State[T]) {
 	o.LastKnown, o.version, o.NeedsRead = s.Object, s.Version, false
 }
 
-// Follow watches the object until ctx ends. It sends a function for each state and each error of the watch. The goroutine of the
-// keeper calls the function, which records what the watch has shown.
+// Follow watches the object until ctx ends. It sends a function for each state and each error of the watch. The
+// goroutine of the keeper calls the function, which records what the watch has shown.
 func (o *Object[T]) Follow(ctx context.Context, client *kube.Client, records chan<- func()) {
 	o.Watch(ctx, client, func(s State[T], err error) {
 		select {

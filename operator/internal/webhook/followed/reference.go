@@ -1,11 +1,11 @@
-// Package followed reads, watches and writes one object of the cluster, and knows what a keeper has seen of the object. A keeper
-// brings an object to the state that is due, whatever others do to the object. The objects are the webhook configurations, their
-// Namespace, and the CustomResourceDefinitions whose objects are converted.
+// Package followed reads, watches and writes one object of the cluster, and knows what a keeper has seen of the object.
+// A keeper brings an object to the state that is due, whatever others do to the object. The objects are the webhook
+// configurations, their Namespace, and the CustomResourceDefinitions whose objects are converted.
 //
 // [Deployment] is only read: it says whether the installation of the program is being removed.
 //
-// Within 10 seconds after a change by somebody else an object is right again: a keeper writes the object at most 10 times in 5
-// seconds, and an attempt that has failed is repeated after at most 5 seconds.
+// Within 10 seconds after a change by somebody else an object is right again: a keeper writes the object at most 10
+// times in 5 seconds, and an attempt that has failed is repeated after at most 5 seconds.
 package followed
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Reference is one object outside of namespaces, which it reads, watches and writes by any client. T has the fields of the object
-// that matter. A Reference is safe for concurrent use.
+// Reference is one object outside of namespaces, which it reads, watches and writes by any client. T has the fields of
+// the object that matter. A Reference is safe for concurrent use.
 type Reference[T any] struct {
 	// The methods of Reference are compiled for each T. So the methods of Address, which know no T, do the work.
 	Address
@@ -42,15 +42,18 @@ func (r Reference[T]) Read(ctx context.Context, client *kube.Client) (State[T], 
 	return State[T]{object, version}, err
 }
 
-// Write sends a patch of the object, and returns what the server has stored. An apply takes fields from other managers. The write
-// fails if the server has another object than the preconditions say: see [IsOutdated].
-func (r Reference[T]) Write(ctx context.Context, client *kube.Client, contentType string, patch any, preconditions wire.Preconditions) (State[T], error) {
+// Write sends a patch of the object, and returns what the server has stored. An apply takes fields from other managers.
+// The write fails if the server has another object than the preconditions say: see [IsOutdated].
+func (r Reference[T]) Write(
+	ctx context.Context, client *kube.Client, contentType string, patch any, preconditions wire.Preconditions,
+) (State[T], error) {
 	object := new(T)
 	version, err := r.write(ctx, client, contentType, patch, preconditions, object)
 	return State[T]{object, version}, err
 }
 
-// Watch calls observe with each state of the object, or with an error of the watch, which then goes on. It ends when ctx ends.
+// Watch calls observe with each state of the object, or with an error of the watch, which then goes on. It ends when
+// ctx ends.
 func (r Reference[T]) Watch(ctx context.Context, client *kube.Client, observe func(State[T], error)) {
 	r.watch(ctx, client, func(version string, decode func(object any) error) {
 		object := new(T)

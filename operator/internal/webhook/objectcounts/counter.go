@@ -1,9 +1,9 @@
-// Package objectcounts counts the objects of a kind with conversions: all objects, those with a kept value, and those that
-// are incomplete.
+// Package objectcounts counts the objects of a kind with conversions: all objects, those with a kept value, and those
+// that are incomplete.
 //
-// A [Counter] counts the objects in one version, because an object can be incomplete in one version and complete in another
-// one. It holds the names of the objects that have annotations of conversions, and no other objects. For example, after a
-// list of three objects in v2:
+// A [Counter] counts the objects in one version, because an object can be incomplete in one version and complete in
+// another one. It holds the names of the objects that have annotations of conversions, and no other objects. For
+// example, after a list of three objects in v2:
 //
 //	a   no annotation
 //	b   versions.yare.dev/v1.0123456789abcdef
@@ -32,8 +32,8 @@ type Counts struct {
 	All, Annotated, Incomplete int
 }
 
-// Counter counts the objects of the streams of one version, which have no object in common. The zero value has no stream. A
-// Counter is safe for concurrent use.
+// Counter counts the objects of the streams of one version, which have no object in common. The zero value has no
+// stream. A Counter is safe for concurrent use.
 type Counter struct {
 	mu sync.Mutex
 	// streams is the number of streams, and listed is the number of those that have been listed.
@@ -63,8 +63,9 @@ func (c *Counter) AddStream() {
 	c.streams++
 }
 
-// Follow counts the objects of a stream until ctx ends. It lists and watches their metadata by client, and keeps nothing of
-// an object without an annotation of conversions. It calls report with each error. The stream goes on after an error.
+// Follow counts the objects of a stream until ctx ends. It lists and watches their metadata by client, and keeps
+// nothing of an object without an annotation of conversions. It calls report with each error. The stream goes on after
+// an error.
 func (c *Counter) Follow(ctx context.Context, client *kube.Client, s wire.Stream, report func(error)) {
 	s.Representation = wire.MetadataOnly
 	isListed := false
@@ -85,8 +86,8 @@ func (c *Counter) Follow(ctx context.Context, client *kube.Client, s wire.Stream
 	}
 }
 
-// Subscribe counts the objects of a stream that a program keeps in its cache, until ctx ends. It reads the content of an
-// object only if its annotations have changed.
+// Subscribe counts the objects of a stream that a program keeps in its cache, until ctx ends. It reads the content of
+// an object only if its annotations have changed.
 func (c *Counter) Subscribe(ctx context.Context, caches *cache.Cache, s wire.Stream) error {
 	var text []byte
 	annotations := func(change cache.Change) []byte {

@@ -24,7 +24,10 @@ const (
 
 // texts returns strings for fields whose schemas accept all strings. The first one is empty.
 func texts() []string {
-	return []string{"", "a", "red", "red-dark", "two words", "x.example.com", "0", "-1", "1.50", "true", "null", "Größe", "<a&b>", "a,b", "a/b:c", "@a", "\"", " a "}
+	return []string{
+		"", "a", "red", "red-dark", "two words", "x.example.com", "0", "-1", "1.50", "true", "null", "Größe", "<a&b>",
+		"a,b", "a/b:c", "@a", "\"", " a ",
+	}
 }
 
 // Generator makes objects of one version. It is not safe for concurrent use.
@@ -50,17 +53,17 @@ func (g *Generator) Whole() []byte {
 	return g.encode(content, true)
 }
 
-// NonZero returns the JSON of an object as [Generator.Whole] does. Its values are not zero where the schema allows that. Most Go
-// types can express such a value, and cannot express that a field is there with the value false.
+// NonZero returns the JSON of an object as [Generator.Whole] does. Its values are not zero where the schema allows
+// that. Most Go types can express such a value, and cannot express that a field is there with the value false.
 func (g *Generator) NonZero() []byte {
 	g.hasZeros = false
 	defer func() { g.hasZeros = true }()
 	return g.Whole()
 }
 
-// Partial returns the JSON of objects of which most fields are missing: without any field, with one field, and with a field
-// that is null or empty. Each is returned as a stored object, and as a part of an object as API servers convert it for an
-// apply. The fields are those of the object, and those of its objects spec and status.
+// Partial returns the JSON of objects of which most fields are missing: without any field, with one field, and with a
+// field that is null or empty. Each is returned as a stored object, and as a part of an object as API servers convert
+// it for an apply. The fields are those of the object, and those of its objects spec and status.
 func (g *Generator) Partial() (all [][]byte) {
 	add := func(content map[string]any) {
 		all = append(all, g.encode(content, true), g.encode(content, false))
@@ -125,7 +128,8 @@ func (g *Generator) encode(content map[string]any, isStored bool) []byte {
 		metadata["labels"] = map[string]any{"team": "blue"}
 	}
 	object := maps.Clone(content)
-	object["apiVersion"], object["kind"], object["metadata"] = g.resource.GroupVersion().String(), g.resource.Kind, metadata
+	object["apiVersion"], object["kind"], object["metadata"] = g.resource.GroupVersion().String(), g.resource.Kind,
+		metadata
 	text, err := json.Marshal(object)
 	if err != nil {
 		panic(fmt.Sprintf("a generated object has no JSON: %v", err)) // it holds texts, numbers, maps and lists only
@@ -248,8 +252,8 @@ func (g *Generator) list(s *crd.Schema, depth int) []any {
 	return list
 }
 
-// identityOf returns a text that no other item of the list may have: the keys of the item, or the item of a set. It is empty for
-// another list, whose items can be equal.
+// identityOf returns a text that no other item of the list may have: the keys of the item, or the item of a set. It is
+// empty for another list, whose items can be equal.
 func identityOf(s *crd.Schema, item any) string {
 	switch s.ListType {
 	case "map":
@@ -341,8 +345,8 @@ func (g *Generator) text(s *crd.Schema) string {
 	return text
 }
 
-// textsOfFormat returns strings of a format of OpenAPI, as Go types write them. It returns none for a format that it does not
-// know.
+// textsOfFormat returns strings of a format of OpenAPI, as Go types write them. It returns none for a format that it
+// does not know.
 func textsOfFormat(format string) []string {
 	return map[string][]string{
 		"byte": {"", "YQ==", "c2VjcmV0"}, "cidr": {"10.0.0.0/8", "fd00::/8"}, "date": {"2026-11-25"},

@@ -13,8 +13,8 @@ import (
 // maxTries bounds the tries to find a string that a pattern and bounds of the length accept.
 const maxTries = 50
 
-// quantities returns quantities as Kubernetes writes them. A random text that matches the pattern of a quantity is mostly
-// written in another way by a Go type.
+// quantities returns quantities as Kubernetes writes them. A random text that matches the pattern of a quantity is
+// mostly written in another way by a Go type.
 func quantities() []string { return []string{"1", "100m", "1Gi", "250Mi"} }
 
 // matcher makes strings that match a pattern.
@@ -40,7 +40,8 @@ func (m matcher) matching(s *crd.Schema) string {
 		m.writeMatch(&b, parsed)
 		text = b.String()
 		n := int64(utf8.RuneCountInString(text))
-		if pattern.MatchString(text) && (s.MinLength == nil || n >= *s.MinLength) && (s.MaxLength == nil || n <= *s.MaxLength) {
+		if pattern.MatchString(text) && (s.MinLength == nil || n >= *s.MinLength) &&
+			(s.MaxLength == nil || n <= *s.MaxLength) {
 			return text
 		}
 	}
@@ -87,8 +88,8 @@ func (m matcher) writeMatch(b *strings.Builder, r *syntax.Regexp) {
 	}
 }
 
-// runeOf returns a rune of a class, which is a list of the first and the last rune of each range. Letters and digits are
-// mostly preferred.
+// runeOf returns a rune of a class, which is a list of the first and the last rune of each range. Letters and digits
+// are mostly preferred.
 func (m matcher) runeOf(class []rune) rune {
 	const alphanumeric = "abcxyz0189AZ"
 	var plain, all []rune

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A body that has taken longer than bodyGrace, and a longer answer, has to keep up with bodyRate, in bytes for each second after
-// that. An API server sends a body at once.
+// A body that has taken longer than bodyGrace, and a longer answer, has to keep up with bodyRate, in bytes for each
+// second after that. An API server sends a body at once.
 const (
 	bodyGrace = 2 * time.Second
 	bodyRate  = 1 << 20

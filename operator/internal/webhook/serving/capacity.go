@@ -13,8 +13,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/connlimit"
 )
 
-// MaxBodies bounds the bodies of all calls of a [Capacity] in flight, in bytes. The body of a call whose function has not
-// returned counts too.
+// MaxBodies bounds the bodies of all calls of a [Capacity] in flight, in bytes. The body of a call whose function has
+// not returned counts too.
 const MaxBodies = 64 << 20
 
 // Capacity counts the calls in flight and their bodies, and waits for their end. A Capacity is safe for concurrent use.
@@ -75,9 +75,9 @@ func (c *Capacity) Wait(ctx context.Context) error {
 	}
 }
 
-// ReadBody reads the body of a call, which has the most bytes. It returns an error if the length is missing or larger, if there is
-// no room for the body (see [Places]), and if the body comes slower than 1 MiB a second after the first two seconds. The caller
-// releases the body.
+// ReadBody reads the body of a call, which has the most bytes. It returns an error if the length is missing or larger,
+// if there is no room for the body (see [Places]), and if the body comes slower than 1 MiB a second after the first two
+// seconds. The caller releases the body.
 func (c *Capacity) ReadBody(w http.ResponseWriter, r *http.Request, most int64) (*Body, *Refusal) {
 	size := r.ContentLength
 	switch {
@@ -103,7 +103,9 @@ func (c *Capacity) ReadBody(w http.ResponseWriter, r *http.Request, most int64) 
 	case reader.isCanceled.Load():
 		refusal = &Refusal{http.StatusTooManyRequests, errOverload}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		refusal = &Refusal{http.StatusRequestTimeout, fmt.Errorf("the body of %d bytes came slower than 1 MiB a second", size)}
+		refusal = &Refusal{
+			http.StatusRequestTimeout, fmt.Errorf("the body of %d bytes came slower than 1 MiB a second", size),
+		}
 	default:
 		refusal = &Refusal{http.StatusBadRequest, err}
 	}
@@ -124,6 +126,7 @@ func (c *Capacity) LogRefusal(log *slog.Logger, r *http.Request, refusal *Refusa
 	}
 	c.mu.Unlock()
 	if isDue {
-		log.Warn("calls to the port of the webhooks were refused", "calls", n, "path", r.URL.Path, "address", addressOf(r), "error", refusal.Error())
+		log.Warn("calls to the port of the webhooks were refused", "calls", n, "path", r.URL.Path, "address", addressOf(r),
+			"error", refusal.Error())
 	}
 }

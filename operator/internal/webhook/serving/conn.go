@@ -12,8 +12,8 @@ import (
 // conn is a connection that can be closed without losing a request that has just arrived.
 //
 // An HTTP server waits for the next request in Read. expire ends this wait by a deadline in the past. Before Read
-// returns the error of the deadline, it checks whether the kernel has bytes of a request. If so, Read returns the bytes,
-// and the server answers the request and closes the connection.
+// returns the error of the deadline, it checks whether the kernel has bytes of a request. If so, Read returns the
+// bytes, and the server answers the request and closes the connection.
 //
 // For example, expire is called at 15.000 s, and the bytes of a request have arrived at 14.999 s. Without the check
 // the server closes the connection, and the call fails. A request that is still on its way through the network at that
@@ -41,9 +41,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 }
 
-// endRead records the result of a read. It reports whether the read ended by expire although a request is under way. If no
-// request is under way, it closes the connection at once: a request that arrives between the check of the kernel
-// and the end of the connection is lost.
+// endRead records the result of a read. It reports whether the read ended by expire although a request is under way. If
+// no request is under way, it closes the connection at once: a request that arrives between the check of the kernel and
+// the end of the connection is lost.
 func (c *conn) endRead(n int, err error) (isUnderWay bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

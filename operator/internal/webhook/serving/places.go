@@ -9,9 +9,9 @@ import (
 // placeWait is how long a call waits for a place that others have.
 const placeWait = time.Second
 
-// Places are a bounded number of places, such as calls in flight or bytes of bodies. While a place is free, every address gets
-// it. While none is free, an address that would have the most places is refused, and any other address waits for the next place.
-// So an address without many places cannot be kept out. Places are safe for concurrent use.
+// Places are a bounded number of places, such as calls in flight or bytes of bodies. While a place is free, every
+// address gets it. While none is free, an address that would have the most places is refused, and any other address
+// waits for the next place. So an address without many places cannot be kept out. Places are safe for concurrent use.
 //
 // An example with 4 places. The address a has 3 and b has 1. The next call of a is refused. A call of b waits, and gets
 // the place that a gives back. If a calls again, it is refused: both have 2. A call of c waits.
@@ -48,9 +48,9 @@ type waiter struct {
 // NewPlaces returns n places that are free.
 func NewPlaces(n int64) *Places { return &Places{size: n, held: make(map[string]int64)} }
 
-// Take takes n places for an address, and waits a second at most. It returns nil if the address has to wait longer, and if ctx
-// ends. Take calls cancel, unless it is nil, when another address waits for the places: the places must be released soon
-// after that. cancel must not block, and is not called after [Taken.Keep] and [Taken.Release].
+// Take takes n places for an address, and waits a second at most. It returns nil if the address has to wait longer, and
+// if ctx ends. Take calls cancel, unless it is nil, when another address waits for the places: the places must be
+// released soon after that. cancel must not block, and is not called after [Taken.Keep] and [Taken.Release].
 func (p *Places) Take(ctx context.Context, address string, n int64, cancel func()) *Taken {
 	t := &Taken{places: p, address: address, n: n, cancel: cancel}
 	w, isRefused := p.takeOrWait(t)

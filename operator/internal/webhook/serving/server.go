@@ -29,11 +29,12 @@ type Options struct {
 }
 
 // answerTimeout is how long requests may take to be answered after the listener is closed. An API server waits at most
-// 30 s for a webhook (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#timeouts).
+// 30 s for a webhook
+// (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#timeouts).
 const answerTimeout = 30 * time.Second
 
-// maxConnections bounds the open connections without a call. Each takes 45 KB. An API server keeps a few open, and one for each
-// call in flight.
+// maxConnections bounds the open connections without a call. Each takes 45 KB. An API server keeps a few open, and one
+// for each call in flight.
 const maxConnections = 256
 
 // Server answers the calls of API servers. Its methods are safe for concurrent use.
@@ -51,7 +52,8 @@ type Server struct {
 	connections *connections
 }
 
-// Serve answers requests on a listener by a handler, until [Server.Close]. The protocol is HTTP/1.1 over TLS 1.2 or later.
+// Serve answers requests on a listener by a handler, until [Server.Close]. The protocol is HTTP/1.1 over TLS 1.2 or
+// later.
 func Serve(listener net.Listener, handler http.Handler, options Options) *Server {
 	s := &Server{options: options, listener: listener, drainEnd: make(chan struct{}), connections: newConnections()}
 	s.http = &http.Server{

@@ -7,8 +7,8 @@ import (
 	"github.com/yare-go/yare/internal/cache"
 )
 
-// change is a change of an object that a controller watches. Its contents are kept compressed, as the cache has them, and
-// compared only for a reader.
+// change is a change of an object that a controller watches. Its contents are kept compressed, as the cache has them,
+// and compared only for a reader.
 type change struct {
 	At     time.Time
 	Object objectName
@@ -49,8 +49,8 @@ func (c *change) content() *changeContent {
 	return content
 }
 
-// byteCount returns how much memory the change takes, without what the cache has anyway. Compressed contents take about a
-// quarter of their JSON. The state after a change is mostly the state before the next change.
+// byteCount returns how much memory the change takes, without what the cache has anyway. Compressed contents take about
+// a quarter of their JSON. The state after a change is mostly the state before the next change.
 func (c *change) byteCount() int {
 	return 640 + (c.states.Before.Size+c.states.After.Size)/4
 }

@@ -75,8 +75,8 @@ func (d *difference) compare(path string, before, after jsontext.Value) {
 	}
 }
 
-// compareMembers adds what differs between the values of two maps, in the order of their names. pathOf returns how path goes
-// on with a name.
+// compareMembers adds what differs between the values of two maps, in the order of their names. pathOf returns how path
+// goes on with a name.
 func (d *difference) compareMembers(path string, from, to map[string]jsontext.Value, pathOf func(name string) string) {
 	for _, name := range unionOfNames(from, to) {
 		if at := path + pathOf(name); !isSetByServer(at) {
@@ -85,8 +85,8 @@ func (d *difference) compareMembers(path string, from, to map[string]jsontext.Va
 	}
 }
 
-// compareLists adds what differs between two lists. Their elements are compared by the first key that gives each of them a name
-// of its own, and otherwise by position.
+// compareLists adds what differs between two lists. Their elements are compared by the first key that gives each of
+// them a name of its own, and otherwise by position.
 func (d *difference) compareLists(path string, from, to []jsontext.Value) {
 	for _, key := range []string{"name", "type", "key", "uid"} {
 		fromByName, toByName := byName(from, key), byName(to, key)
@@ -172,8 +172,8 @@ func unionOfNames(a, b map[string]jsontext.Value) []string {
 	return names
 }
 
-// byName returns the elements of a list by the text at key. An element without the text is left out. Of several elements with one
-// text only the last one is returned.
+// byName returns the elements of a list by the text at key. An element without the text is left out. Of several
+// elements with one text only the last one is returned.
 func byName(list []jsontext.Value, key string) map[string]jsontext.Value {
 	elements := make(map[string]jsontext.Value, len(list))
 	for _, element := range list {
@@ -215,8 +215,8 @@ func pathOfMember(name string) string {
 // pathOfElement returns how a path goes on with the name or the position of an element of a list.
 func pathOfElement(name string) string { return "[" + name + "]" }
 
-// shownValue returns the JSON of a value, cut after maxValue bytes. It returns nothing for no value. The JSON of API servers and
-// of the client has no spaces between its values.
+// shownValue returns the JSON of a value, cut after maxValue bytes. It returns nothing for no value. The JSON of API
+// servers and of the client has no spaces between its values.
 func shownValue(value jsontext.Value) string {
 	return shortened(string(value[:min(len(value), 2*maxValue)]), maxValue)
 }

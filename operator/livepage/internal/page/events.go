@@ -91,7 +91,8 @@ func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.sendReconciles(ctx, e, filterOf(query), known)
 }
 
-// sendReconciles sends the reconciles after known that a filter selects, and the state, until ctx ends or the reader is gone.
+// sendReconciles sends the reconciles after known that a filter selects, and the state, until ctx ends or the reader is
+// gone.
 func (s *eventServer) sendReconciles(ctx context.Context, e *eventWriter, f filter, known uint64) {
 	h := s.page.recorder.history
 	view := reconcileView{h, "live-page/"}
@@ -130,8 +131,8 @@ func (s *eventServer) sendStories(ctx context.Context, e *eventWriter, o objectN
 	})
 }
 
-// sendUntilEnd calls send at once, after new reconciles, and each stateTime, until ctx ends, the page ends, or the reader is
-// gone. isDue is true after each stateTime.
+// sendUntilEnd calls send at once, after new reconciles, and each stateTime, until ctx ends, the page ends, or the
+// reader is gone. isDue is true after each stateTime.
 func (s *eventServer) sendUntilEnd(ctx context.Context, e *eventWriter, send func(isDue bool)) {
 	look := time.NewTicker(stateTime) // a change of an object closes no channel
 	defer look.Stop()

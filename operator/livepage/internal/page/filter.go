@@ -51,9 +51,11 @@ func containsFold(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-// writeFilter writes the form of a filter. kinds are the kinds to choose from. isGiven is true if the reader has given a filter.
+// writeFilter writes the form of a filter. kinds are the kinds to choose from. isGiven is true if the reader has given
+// a filter.
 func writeFilter(m *markup, f filter, kinds []string, isGiven bool) {
-	m.write(`<form class="filter" method="get" action="live-page"><label>Kind <select name="kind"><option value="">all</option>`)
+	m.write(
+		`<form class="filter" method="get" action="live-page"><label>Kind <select name="kind"><option value="">all</option>`)
 	for _, kind := range kinds {
 		writeOption(m, kind, kind, f.Kind)
 	}

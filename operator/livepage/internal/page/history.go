@@ -58,8 +58,8 @@ func (h *history) addReconcile(r *reconcile) {
 	}
 }
 
-// removeFailingLocked removes the failed reconciles of an object by a controller, or by all controllers if controller is
-// empty.
+// removeFailingLocked removes the failed reconciles of an object by a controller, or by all controllers if controller
+// is empty.
 //
 //go:noinline
 func (h *history) removeFailingLocked(o objectName, controller string) {
@@ -96,10 +96,12 @@ func (h *history) addChange(c *change) {
 	}
 }
 
-// reconcilesBetween returns the newest reconciles that fulfil keep, the newest one first, limit at most. Their numbers are
-// above after, and below before unless before is 0. isMore is true if there are older ones that fulfil keep.
+// reconcilesBetween returns the newest reconciles that fulfil keep, the newest one first, limit at most. Their numbers
+// are above after, and below before unless before is 0. isMore is true if there are older ones that fulfil keep.
 // missedCount is the number of reconciles above after that are not kept any more.
-func (h *history) reconcilesBetween(after, before uint64, limit int, keep func(*reconcile) bool) (found []*reconcile, isMore bool, missedCount uint64) {
+func (h *history) reconcilesBetween(
+	after, before uint64, limit int, keep func(*reconcile) bool,
+) (found []*reconcile, isMore bool, missedCount uint64) {
 	h.mu.Lock()
 	all, last := slices.Clone(h.reconciles), h.lastNumber
 	h.mu.Unlock()
@@ -142,8 +144,8 @@ func (h *history) changesOf(o objectName) (found []*change) {
 	return found
 }
 
-// failingObjects returns the last reconciles of the objects whose last reconcile failed, the newest one last. The caller
-// must not change them.
+// failingObjects returns the last reconciles of the objects whose last reconcile failed, the newest one last. The
+// caller must not change them.
 func (h *history) failingObjects() []*reconcile {
 	h.mu.Lock()
 	failing := h.failing

@@ -17,7 +17,8 @@ const (
 	Path = "/live-page"
 	// maxRows bounds the reconciles of one answer.
 	maxRows = 100
-	// policy is the content security policy: nothing but the style, the script, the icon and the events of the page itself.
+	// policy is the content security policy: nothing but the style, the script, the icon and the events of the page
+	// itself.
 	policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 	// headers are those of each answer. X-Accel-Buffering is for a proxy, which would hold events back.
 	headers = "Content-Security-Policy: " + policy + `
@@ -40,7 +41,8 @@ var (
 	icon string
 )
 
-// Page serves the history of a [Recorder] and the state of the program, at [Path] and below. It is safe for concurrent use.
+// Page serves the history of a [Recorder] and the state of the program, at [Path] and below. It is safe for concurrent
+// use.
 type Page struct {
 	recorder *Recorder
 	sources  Sources
@@ -52,7 +54,8 @@ type Page struct {
 func NewPage(recorder *Recorder, sources Sources) *Page {
 	p := &Page{recorder: recorder, sources: sources}
 	p.events = &eventServer{
-		page: p, instance: strconv.FormatInt(time.Now().UnixMilli(), 36), closed: make(chan struct{}), readers: make(chan struct{}, maxReaders),
+		page: p, instance: strconv.FormatInt(time.Now().UnixMilli(), 36), closed: make(chan struct{}),
+		readers: make(chan struct{}, maxReaders),
 	}
 	return p
 }
@@ -143,7 +146,8 @@ func (p *Page) storyPage(r *http.Request) string {
 	m := new(markup)
 	p.writeHead(m, o.text()+" – "+p.sources.Program, "", "../live-page")
 	query.Set("story", "1")
-	m.write(`<section><h2 class="subject">%</h2><p id="notice" class="note"></p><div id="story" data-events="events?%">`, o.text(), query.Encode())
+	m.write(`<section><h2 class="subject">%</h2><p id="notice" class="note"></p><div id="story" data-events="events?%">`,
+		o.text(), query.Encode())
 	p.writeStory(r.Context(), m, o)
 	m.write(`</div>`)
 	return endOf(m)
@@ -174,8 +178,8 @@ func (p *Page) writeStory(ctx context.Context, m *markup, o objectName) {
 	writeStory(ctx, m, &p.sources, p.recorder.history, o)
 }
 
-// writeHead writes the beginning of a page. below and home are the paths of what the page consists of, and of the page of
-// reconciles.
+// writeHead writes the beginning of a page. below and home are the paths of what the page consists of, and of the page
+// of reconciles.
 //
 //go:noinline
 func (p *Page) writeHead(m *markup, title, below, home string) {

@@ -54,8 +54,8 @@ type reconcile struct {
 	HasChanged bool
 }
 
-// isAbout reports whether the reconcile is a part of the story of an object: it reconciled the object, wrote the object, or
-// ran because of the object.
+// isAbout reports whether the reconcile is a part of the story of an object: it reconciled the object, wrote the
+// object, or ran because of the object.
 func (r *reconcile) isAbout(o objectName) bool {
 	if r.Object == o {
 		return true
@@ -80,7 +80,8 @@ func (r *reconcile) byteCount() int {
 		count += 16 + len(read)
 	}
 	for _, w := range r.Writes {
-		count += 256 + len(w.Resource) + len(w.Object.Namespace) + len(w.Object.Name) + len(w.Error) + w.Difference.byteCount()
+		count += 256 + len(w.Resource) + len(w.Object.Namespace) + len(w.Object.Name) + len(
+			w.Error) + w.Difference.byteCount()
 		for _, c := range w.Conditions {
 			count += 5*16 + len(c.Type) + len(c.Status) + len(c.Reason) + len(c.Message)
 		}

@@ -90,8 +90,8 @@ func (v reconcileView) writeCauses(m *markup, r *reconcile) {
 	m.write(`</ul>`)
 }
 
-// parseCause returns the object and the type of the change of a cause such as "Deployment default/web modified". rest is
-// what follows, such as " (5 in all)". It reports whether the cause is a change of an object.
+// parseCause returns the object and the type of the change of a cause such as "Deployment default/web modified". rest
+// is what follows, such as " (5 in all)". It reports whether the cause is a change of an object.
 func parseCause(text string) (o objectName, changeType, rest string, ok bool) {
 	if i := strings.Index(text, " ("); i >= 0 {
 		text, rest = text[:i], text[i:]
@@ -233,7 +233,8 @@ func writeFields(m *markup, fields []fieldChange) {
 
 // writeCondition writes the status of a condition.
 func writeCondition(m *markup, c *condition) {
-	m.write(`<p class="condition"><span class="%">% %</span> <span class="reason">%</span> <span class="muted">%</span></p>`,
+	m.write(
+		`<p class="condition"><span class="%">% %</span> <span class="reason">%</span> <span class="muted">%</span></p>`,
 		classOfCondition(c.Type, c.Status), c.Type, c.Status, c.Reason, c.Message)
 }
 

@@ -57,7 +57,9 @@ func (r *Recorder) Subscribed(name string, stats func() controller.QueueStats) {
 }
 
 // ObserveRequest records a request of a reconcile. It compares the states before and after a write.
-func (r *Recorder) ObserveRequest(name string, key kube.Key, request *wire.Request, before cache.KnownState, response *wire.Response, err error) {
+func (r *Recorder) ObserveRequest(
+	name string, key kube.Key, request *wire.Request, before cache.KnownState, response *wire.Response, err error,
+) {
 	var read string
 	var made *write
 	if request.Verb.IsWrite() {
@@ -106,8 +108,11 @@ func (r *Recorder) Result(result controller.Result) {
 	if ended == nil {
 		ended = new(reconcile)
 	}
-	ended.Ended, ended.Controller, ended.Object = r.now(), result.Controller, objectName{o.Resource.Kind, o.Namespace, o.Name}
-	ended.IsCleanup, ended.Causes, ended.Waited, ended.Duration, ended.Next = result.Cleanup, result.Causes, result.Waited, result.Duration, result.Next
+	ended.Ended, ended.Controller, ended.Object = r.now(), result.Controller, objectName{
+		o.Resource.Kind, o.Namespace, o.Name,
+	}
+	ended.IsCleanup, ended.Causes, ended.Waited, ended.Duration, ended.Next = result.Cleanup, result.Causes, result.Waited,
+		result.Duration, result.Next
 	ended.Outcome, ended.Attempt, ended.ReadCount = result.Outcome(), result.Attempt, result.Reads
 	if result.Err != nil {
 		ended.Error = shortened(result.Err.Error(), maxError)
@@ -119,7 +124,8 @@ func (r *Recorder) Result(result controller.Result) {
 func (r *Recorder) ObserveChange(resource wire.Resource, c cache.Change) {
 	record := c.Record()
 	recorded := &change{
-		At: r.now(), Object: objectName{resource.Kind, record.Namespace, record.Name}, Type: typeOf(c.Type), version: record.ResourceVersion,
+		At: r.now(), Object: objectName{resource.Kind, record.Namespace, record.Name}, Type: typeOf(c.Type),
+		version: record.ResourceVersion,
 	}
 	if isConfidential(&resource, "") {
 		recorded.IsConfidential = true

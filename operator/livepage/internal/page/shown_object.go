@@ -60,8 +60,8 @@ func (o *shownObject) hasFieldEntry(entry *fieldEntry) bool {
 	return false
 }
 
-// managerOf returns the field manager that has made after of before: the manager of the newest entry of after that is not
-// in before. It returns nothing if no entry is new.
+// managerOf returns the field manager that has made after of before: the manager of the newest entry of after that is
+// not in before. It returns nothing if no entry is new.
 func managerOf(before, after *shownObject) string {
 	newest := new(fieldEntry)
 	for i := range after.Metadata.ManagedFields {
@@ -73,8 +73,8 @@ func managerOf(before, after *shownObject) string {
 	return shortened(newest.Manager, maxValue)
 }
 
-// cachedObject returns an object as the cache has it. It returns nil if the cache does not have the object, or if the content
-// of the object is not shown.
+// cachedObject returns an object as the cache has it. It returns nil if the cache does not have the object, or if the
+// content of the object is not shown.
 func cachedObject(ctx context.Context, s *Sources, o objectName) *shownObject {
 	streams := s.Streams()
 	for i := range streams {
@@ -82,7 +82,8 @@ func cachedObject(ctx context.Context, s *Sources, o objectName) *shownObject {
 		if stream.Resource.Kind != o.Kind || isConfidential(&stream.Resource, "") || stream.Representation != wire.Full {
 			continue
 		}
-		response, err := s.Cached.Do(ctx, &wire.Request{Verb: wire.VerbGet, Resource: stream.Resource, Namespace: o.Namespace, Name: o.Name})
+		response, err := s.Cached.Do(ctx,
+			&wire.Request{Verb: wire.VerbGet, Resource: stream.Resource, Namespace: o.Namespace, Name: o.Name})
 		if err == nil {
 			return decodeObject(response.Body)
 		}

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// minCountTime and maxCountTime bound the time between two counts of the objects. Between them, a count takes a twentieth
-	// of the time.
+	// minCountTime and maxCountTime bound the time between two counts of the objects. Between them, a count takes a
+	// twentieth of the time.
 	minCountTime = 2 * time.Second
 	maxCountTime = 10 * time.Second
 	countFactor  = 20
@@ -60,7 +60,8 @@ type conditionCount struct {
 	Count        int
 }
 
-// objectCounter counts the objects of the reconciled kinds. All readers share the last count. It is safe for concurrent use.
+// objectCounter counts the objects of the reconciled kinds. All readers share the last count. It is safe for concurrent
+// use.
 type objectCounter struct {
 	mu    sync.Mutex
 	last  []kindCount

@@ -25,8 +25,9 @@ func writeState(ctx context.Context, m *markup, s *Sources, recorder *Recorder, 
 		if q.Failing > 0 {
 			failing = "bad"
 		}
-		m.write(`<div class="card"><h3>Queue of %</h3><dl><div><dt>ready</dt><dd>%</dd></div><div><dt>waiting</dt><dd>%</dd></div>`+
-			`<div><dt>running</dt><dd>%</dd></div><div><dt>failing</dt><dd class="%">%</dd></div></dl>`,
+		m.write(
+			`<div class="card"><h3>Queue of %</h3><dl><div><dt>ready</dt><dd>%</dd></div><div><dt>waiting</dt><dd>%</dd></div>`+
+				`<div><dt>running</dt><dd>%</dd></div><div><dt>failing</dt><dd class="%">%</dd></div></dl>`,
 			queue.controller, decimal(q.Ready), decimal(q.Waiting), decimal(q.Running), failing, decimal(q.Failing))
 		if q.Oldest >= time.Second {
 			m.write(`<p class="note">the oldest one has been due for %</p>`, shownDuration(q.Oldest))
@@ -48,7 +49,8 @@ func writeState(ctx context.Context, m *markup, s *Sources, recorder *Recorder, 
 	for i := range streams {
 		each := &streams[i]
 		writeStream(m, &each.Stream, each.Synced, each.Watching, each.LastEvent, now)
-		m.write(`<td>%</td><td>%</td><td>%</td><td>%</td></tr>`, decimal(each.Objects), shownBytes(float64(each.Bytes+each.Dictionary)),
+		m.write(`<td>%</td><td>%</td><td>%</td><td>%</td></tr>`,
+			decimal(each.Objects), shownBytes(float64(each.Bytes+each.Dictionary)),
 			strconv.FormatUint(each.Restarts, 10), strconv.FormatUint(each.Errors, 10))
 	}
 	uncached := s.UncachedStreams()
@@ -67,7 +69,8 @@ func writeHealth(m *markup, s *Sources) {
 	if len(reasons) > 0 {
 		class, text = "badge bad", "not ready"
 	}
-	m.write(`<div class="card"><h3>Program</h3><p class="badges"><span class="%">%</span> <span class="badge">%</span></p>`,
+	m.write(
+		`<div class="card"><h3>Program</h3><p class="badges"><span class="%">%</span> <span class="badge">%</span></p>`,
 		class, text, cmp.Or(s.Leadership(), "no leader election"))
 	for _, reason := range reasons {
 		m.write(`<p class="note">%</p>`, reason)
@@ -133,7 +136,8 @@ func writeStream(m *markup, s *wire.Stream, isSynced, isWatching bool, lastEvent
 	if !lastEvent.IsZero() {
 		last = shownAge(now.Sub(lastEvent)) + " ago"
 	}
-	m.write(`<tr><td>% <span class="muted">%</span></td><td><span class="%">%</span></td><td>%</td>`, s.String(), representation, class, text, last)
+	m.write(`<tr><td>% <span class="muted">%</span></td><td><span class="%">%</span></td><td>%</td>`,
+		s.String(), representation, class, text, last)
 }
 
 // writeBytes writes a number of bytes with its name, unless the number is not known or stands for no limit.
@@ -143,8 +147,8 @@ func writeBytes(m *markup, name string, count float64) {
 	}
 }
 
-// classOfCondition returns the class of a condition: good, bad or neither. A condition that is False is bad only if its type
-// is one of those that are True when all is well.
+// classOfCondition returns the class of a condition: good, bad or neither. A condition that is False is bad only if its
+// type is one of those that are True when all is well.
 func classOfCondition(conditionType, status string) string {
 	const good = " Ready Available Complete Established Progressing Initialized ContainersReady PodScheduled "
 	switch {

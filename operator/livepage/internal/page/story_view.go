@@ -5,8 +5,8 @@ import "context"
 // maxStory bounds the steps of a story.
 const maxStory = 100
 
-// writeStory writes the story of an object: its state, and then the newest of its changes and of the reconciles that are about
-// it, the newest one first.
+// writeStory writes the story of an object: its state, and then the newest of its changes and of the reconciles that
+// are about it, the newest one first.
 func writeStory(ctx context.Context, m *markup, s *Sources, h *history, o objectName) {
 	writeStoryState(m, cachedObject(ctx, s, o))
 	reconciles, _, _ := h.reconcilesBetween(0, 0, maxStory, func(r *reconcile) bool { return r.isAbout(o) })

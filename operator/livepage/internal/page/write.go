@@ -31,7 +31,8 @@ func (w *write) isDeletion() bool {
 	return w.Verb == string(wire.VerbDelete) || w.Verb == string(wire.VerbDeleteCollection)
 }
 
-// isConfidential reports whether the content of an object must not be shown: Secrets, tokens, and the reviews of tokens.
+// isConfidential reports whether the content of an object must not be shown: Secrets, tokens, and the reviews of
+// tokens.
 //
 //go:noinline
 func isConfidential(r *wire.Resource, subresource string) bool {

@@ -35,15 +35,16 @@ const (
 // what the request does to its path, such as get /metrics. The rules of RBAC have nonResourceURLs for that
 // purpose.
 //
-// An Authorizer neither logs tokens nor keeps them. It asks about the tokens of one source address at a limited rate, so that
-// nobody can make the program flood the API server with reviews of invented tokens. Tokens that were good within the last
-// hour pass the limit.
+// An Authorizer neither logs tokens nor keeps them. It asks about the tokens of one source address at a limited rate,
+// so that nobody can make the program flood the API server with reviews of invented tokens. Tokens that were good
+// within the last hour pass the limit.
 type Authorizer struct {
 	client *kube.Client
 	log    *slog.Logger
-	// browserPath is the path of a page for browsers. A get of the path, and of the paths below it, may have the token as the
-	// password of a basic authentication (RFC 7617), which browsers ask for. All other requests need a bearer token: browsers
-	// send passwords by themselves, so that another web site could have a browser send requests that change something.
+	// browserPath is the path of a page for browsers. A get of the path, and of the paths below it, may have the token as
+	// the password of a basic authentication (RFC 7617), which browsers ask for. All other requests need a bearer token:
+	// browsers send passwords by themselves, so that another web site could have a browser send requests that change
+	// something.
 	browserPath string
 	// reviewing holds an element for each request that asks the cluster.
 	reviewing chan struct{}
@@ -78,8 +79,8 @@ func New(client *kube.Client, browserPath string, log *slog.Logger) *Authorizer 
 	}
 }
 
-// Handler returns a handler that checks each request, and calls next with those that may pass. Requests for the paths in open
-// need no token.
+// Handler returns a handler that checks each request, and calls next with those that may pass. Requests for the paths
+// in open need no token.
 func (a *Authorizer) Handler(next http.Handler, open ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if slices.Contains(open, r.URL.Path) {
@@ -93,7 +94,8 @@ func (a *Authorizer) Handler(next http.Handler, open ...string) http.Handler {
 		case http.StatusUnauthorized:
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			if a.isForBrowsers(r) {
-				w.Header().Add("WWW-Authenticate", `Basic realm="any name, and a token of the cluster as the password", charset="UTF-8"`)
+				w.Header().Add("WWW-Authenticate",
+					`Basic realm="any name, and a token of the cluster as the password", charset="UTF-8"`)
 			}
 			http.Error(w, "a bearer token of the cluster is required", code)
 		case http.StatusTooManyRequests:
@@ -107,7 +109,8 @@ func (a *Authorizer) Handler(next http.Handler, open ...string) http.Handler {
 	})
 }
 
-// statusOf returns the HTTP status that a request deserves: 200 if the request may pass. It asks the cluster if it must.
+// statusOf returns the HTTP status that a request deserves: 200 if the request may pass. It asks the cluster if it
+// must.
 func (a *Authorizer) statusOf(r *http.Request) int {
 	token, ok := bearerToken(r)
 	if !ok && a.isForBrowsers(r) {
@@ -154,8 +157,8 @@ func (a *Authorizer) isForBrowsers(r *http.Request) bool {
 	return a.browserPath != "" && r.Method == http.MethodGet && isBelow && (path == "" || path[0] == '/')
 }
 
-// takeQuestion counts a question about a token from an address, such as 10.0.0.7:4711, unless the token was good lately. It
-// returns false if the address has asked too many questions: then nobody asks the cluster.
+// takeQuestion counts a question about a token from an address, such as 10.0.0.7:4711, unless the token was good
+// lately. It returns false if the address has asked too many questions: then nobody asks the cluster.
 func (a *Authorizer) takeQuestion(token tokenHash, address string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -169,8 +172,8 @@ func (a *Authorizer) takeQuestion(token tokenHash, address string) bool {
 	return a.limits.takeQuestion(host)
 }
 
-// rememberGoodToken records that a token is good now. If there are too many good tokens, the one that was good the longest
-// time ago goes.
+// rememberGoodToken records that a token is good now. If there are too many good tokens, the one that was good the
+// longest time ago goes.
 func (a *Authorizer) rememberGoodToken(token tokenHash) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

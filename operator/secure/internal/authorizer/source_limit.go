@@ -18,8 +18,8 @@ type sourceLimits struct{ bySource map[string]*rate.Limiter }
 
 func newSourceLimits() sourceLimits { return sourceLimits{make(map[string]*rate.Limiter)} }
 
-// takeQuestion counts a question of a source, and reports whether it is within the rate. If there are too many sources, those
-// that have asked nothing lately are forgotten, and then any others.
+// takeQuestion counts a question of a source, and reports whether it is within the rate. If there are too many sources,
+// those that have asked nothing lately are forgotten, and then any others.
 func (l sourceLimits) takeQuestion(source string) bool {
 	limiter := l.bySource[source]
 	if limiter == nil {
