@@ -13,6 +13,7 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/admission"
+	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 	"github.com/yare-go/yare/operator/internal/webhook/configpublishing"
 	"github.com/yare-go/yare/operator/internal/webhook/serving"
 )
@@ -342,4 +343,45 @@ func (w *servedWebhooks) removeConfigurations() {
 	if w.test != nil {
 		w.test.waitForNoCalls(ctx, w.probeClient, w.namespace, w.address.name)
 	}
+}
+
+// partWithWebhook is a part with a webhook that the API server calls before it stores an object.
+type partWithWebhook interface{ webhook() *admission.Webhook }
+
+// webhooksOf returns the webhooks of parts, also those of parts inside of other parts. A converter is none of them.
+func webhooksOf(parts []Part) (all []*admission.Webhook) {
+	for _, part := range partsWithin(parts) {
+		if p, ok := part.(partWithWebhook); ok {
+			all = append(all, p.webhook())
+		}
+	}
+	return all
+}
+
+// hasWebhooksOrConverters reports whether API servers call the program for at least one of parts.
+func hasWebhooksOrConverters(parts []Part) bool {
+	_, err := webhookCodeIn(parts)
+	return err == nil
+}
+
+// webhookAccess returns the permissions with which a program issues the certificates of its webhooks and publishes
+// the webhooks and conversions of its parts. name is the name of the Service, and namespace is that of the program.
+func webhookAccess(name, namespace string, parts []Part) []kube.Access {
+	all := append(configpublishing.Access(manifests.ClusterName(name, namespace), namespace, name), kube.Access{
+		Resource: certificates.Resource(), Verbs: certificates.Verbs(), Names: []string{manifests.WebhookSecretName(name)},
+		OwnNamespace: true,
+	})
+	if conversions, isFound, err := conversionsOf(parts); err == nil && isFound {
+		all = append(all, conversions.access()...)
+	}
+	return all
+}
+
+// webhookTypes reports whether there are validators, and whether there are defaulters.
+func webhookTypes(webhooks []*admission.Webhook) (hasValidators, hasDefaulters bool) {
+	for _, w := range webhooks {
+		hasDefaulters = hasDefaulters || w.IsDefaulter
+		hasValidators = hasValidators || !w.IsDefaulter
+	}
+	return hasValidators, hasDefaulters
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/internal/logctx"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // callFunction calls the function of e, and returns the answer when the function has returned or ctx has ended. It
@@ -45,4 +46,20 @@ func callFunction(ctx context.Context, h *Handler, e *endpoint, r *request, rele
 		e.webhook.String()+" did not answer in time: "+reason.Error())
 	a.result = ResultFailed
 	return a
+}
+
+// readOnly returns a function that puts a handler before another one. The handler passes reads on, and returns an error
+// for a write.
+func readOnly(w *Webhook) func(wire.Handler) wire.Handler {
+	return func(next wire.Handler) wire.Handler {
+		return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
+			if !r.Verb.IsWrite() {
+				return next.Do(ctx, r)
+			}
+			e := wire.NewError(r)
+			e.Permanent = true
+			e.Err = errors.New(w.String() + " must not write: do this in a reconcile")
+			return nil, e
+		})
+	}
 }
