@@ -190,6 +190,9 @@ func TestDevRunsAsServiceAccount(t *testing.T) {
 		"{apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations], resourceNames: [op.default], verbs: [patch]}]\n"
 	s.write("op/main.go", printing("three", webhooks))
 	c.says(1, "version three")
+	// Regression: no installation makes the configurations here, and the operator was not allowed to. So nothing was
+	// validated.
+	c.eventually(`"resources":["validatingwebhookconfigurations","mutatingwebhookconfigurations"],"verbs":["create"]`, s.kubectlCalls)
 	s.write("op/main.go", printing("four", webhooks+inOne))
 	c.says(1, "version four")
 	if calls := s.kubectlCalls(); strings.Contains(calls, "delete validatingwebhookconfigurations") {

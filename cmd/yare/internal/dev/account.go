@@ -59,7 +59,27 @@ func askPermissions(ctx context.Context, binary, shown string, args []string) (p
 	if err != nil {
 		return permissions{}, fmt.Errorf("%s: what `permissions` prints is not valid: %w", shown, err)
 	}
-	return permissions{text: string(out), roles: roles}, nil
+	p := permissions{text: string(out), roles: roles}
+	p.allowWebhookConfigurations()
+	return p, nil
+}
+
+// allowWebhookConfigurations adds the permission to create webhook configurations, if p names some. In a cluster the
+// installation makes them. In yare dev there is no installation, so the operator makes them.
+func (p permissions) allowWebhookConfigurations() {
+	if len(p.webhookConfigurations()) == 0 {
+		return
+	}
+	for _, r := range p.roles {
+		if rules, isFound, _ := unstructured.NestedSlice(r.Object, "rules"); isFound && r.GetKind() == "ClusterRole" {
+			r.Object["rules"] = append(rules, object{
+				"apiGroups": []any{"admissionregistration.k8s.io"},
+				"resources": []any{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"},
+				"verbs":     []any{"create"},
+			})
+			return
+		}
+	}
 }
 
 // account is the access of the operator to the cluster: as a ServiceAccount with the permissions that the
