@@ -25,44 +25,13 @@ func findConfigurations(ctx context.Context, c *cluster, f *findings) (all []*li
 	return all, nil
 }
 
-// removeConfigurations removes the webhook configurations of the installation.
+// removeConfigurations removes the webhook configurations of the installation. The program does not make them again.
 func removeConfigurations(ctx context.Context, c *cluster, f *findings) error {
 	all, err := findConfigurations(ctx, c, f)
 	if err != nil {
 		return err
 	}
 	return c.removeAll(ctx, all)
-}
-
-// removeConfigurationsForGood removes the webhook configurations before the Pods end: after the last Pod, a
-// configuration would make the API server refuse all writes of its objects. A leader of an earlier version of yare
-// makes a missing configuration again. So the program first loses its permissions outside of its namespace.
-func removeConfigurationsForGood(ctx context.Context, c *cluster, f *findings) error {
-	if f.deployment.Metadata.UID == "" || !f.HasWebhooksOrConverters || c.isDryRun {
-		return nil // in a dry run, other steps name these objects
-	}
-	for _, r := range c.resources {
-		if r.Plural != "clusterrolebindings" {
-			continue
-		}
-		bindings, err := live.List(ctx, c.client, wire.Stream{Resource: r, LabelSelector: f.Selector()}, nil)
-		if err == nil {
-			err = c.removeAll(ctx, bindings)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return removeConfigurations(ctx, c, f)
-}
-
-// removeLateConfigurations removes the webhook configurations that the leader of an earlier version of yare has made
-// again at its end: a request may have been under way.
-func removeLateConfigurations(ctx context.Context, c *cluster, f *findings) error {
-	if c.isDryRun {
-		return nil // removeConfigurations has named them
-	}
-	return removeConfigurations(ctx, c, f)
 }
 
 // removeWebhookSecret removes the Secret with the webhook authorities. If somebody deletes the Secret, the program

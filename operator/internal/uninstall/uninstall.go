@@ -10,18 +10,15 @@
 //     and cleans up after them.
 //  3. handOverConversions gives the conversions of the program's kinds to another installation. If there is none, it stores
 //     all objects in one version, which is the only one that is served then.
-//  4. removeConfigurationsForGood takes the permissions outside of its namespace from the program, and removes the webhook
-//     configurations that the leader of an earlier version of yare has made again meanwhile.
-//  5. removeDeployment removes the Deployment with its Pods.
-//  6. removeLateConfigurations removes the webhook configurations that a last request of the leader has made.
-//  7. removeConversions ends the conversions that no other installation has taken over.
-//  8. removeFinalizers removes the finalizers of the program from objects that stay, if the user wants that.
-//  9. releaseRoles removes the finalizer that keeps the Roles and RoleBindings in watched namespaces until the last cleanup.
-//  10. removeLabelled removes all other objects with the labels of the installation, of whatever kind.
-//  11. removeWebhookSecret removes the Secret of the webhooks, which may have no labels.
-//  12. removeLease removes the Lease of the program.
-//  13. removeDefinitions removes the CustomResourceDefinitions, unless somebody else needs them.
-//  14. showNamespace prints the command that deletes the Namespace. Only the user deletes a Namespace.
+//  4. removeDeployment removes the Deployment with its Pods.
+//  5. removeConversions ends the conversions that no other installation has taken over.
+//  6. removeFinalizers removes the finalizers of the program from objects that stay, if the user wants that.
+//  7. releaseRoles removes the finalizer that keeps the Roles and RoleBindings in watched namespaces until the last cleanup.
+//  8. removeLabelled removes all other objects with the labels of the installation, of whatever kind.
+//  9. removeWebhookSecret removes the Secret of the webhooks, which may have no labels.
+//  10. removeLease removes the Lease of the program.
+//  11. removeDefinitions removes the CustomResourceDefinitions, unless somebody else needs them.
+//  12. showNamespace prints the command that deletes the Namespace. Only the user deletes a Namespace.
 //
 // Each step that fails ends the command. The next call goes on from there.
 package uninstall
@@ -104,9 +101,7 @@ func Run(ctx context.Context, client *kube.Client, o *Options) error {
 		removeConfigurations,
 		removeObjects,
 		handOverConversions,
-		removeConfigurationsForGood,
 		removeDeployment,
-		removeLateConfigurations,
 		removeConversions,
 		removeFinalizers,
 		releaseRoles,
