@@ -31,8 +31,8 @@ type decoder struct{ plans *jsonplan.Decoder }
 func newDecoder() decoder { return decoder{jsonplan.NewDecoder()} }
 
 // decode decodes data into the zero value that into points to. A plan decodes what is plain. The other
-// values are left to kubejson.Decode: the plan of a Deployment leaves {"spec":{"replicas":1.0}}, because 1.0 is
-// no integer for it.
+// values are left to kubejson.Decode. For example, the plan of a Deployment rejects {"spec":{"replicas":1.0}}, because
+// replicas is an integer, and kubejson.Decode decides.
 func (d decoder) decode(data []byte, into any) error {
 	if d.plans != nil {
 		if d.plans.Decode(data, into) {

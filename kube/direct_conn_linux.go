@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// directConn is a TCP connection that reads and writes without a notice to Go's scheduler. The notice is for system
+// directConn is a TCP connection whose system calls do not notify Go's scheduler, by RawSyscall. The notice is for system
 // calls that can block, and those of a socket of Go cannot. After a rest the notice wakes a thread of the runtime,
 // which then wakes up about every 70 µs until the program rests. So a program that handles one event now and then
 // needs a seventh less of processor time without the notice: see bench/RESULTS.md.

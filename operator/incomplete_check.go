@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/conversion"
 )
@@ -31,7 +31,7 @@ func checkIncomplete(
 		if i < 0 {
 			continue
 		}
-		current, exists, err := live.Find(ctx, client, manifests.DefinitionResource(), "", name)
+		current, exists, err := clusterread.Find(ctx, client, manifests.DefinitionResource(), "", name)
 		if err == nil && exists {
 			err = checkIncompleteObjects(ctx, client, k, current, definitions[i].Spec.Versions)
 		}
@@ -46,12 +46,12 @@ func checkIncomplete(
 // CustomResourceDefinition of the cluster, does not serve or store the version yet. For example, the cluster serves v1,
 // and versions are v1 and v2: each object is read in v1 and converted to v2.
 func checkIncompleteObjects(
-	ctx context.Context, client *kube.Client, k *conversion.Kind, current *live.Object, versions []crd.Version,
+	ctx context.Context, client *kube.Client, k *conversion.Kind, current *clusterread.Object, versions []crd.Version,
 ) error {
 	source, hasSource := readableVersion(k, current.Spec.Versions)
 	var begun []string
 	for _, v := range versions {
-		isAsBefore := func(old live.Version) bool {
+		isAsBefore := func(old clusterread.Version) bool {
 			return old.Name == v.Name && (old.Served || !v.Served) && (old.Storage || !v.Storage)
 		}
 		if (v.Served || v.Storage) && !slices.ContainsFunc(current.Spec.Versions, isAsBefore) {
@@ -91,7 +91,7 @@ func checkIncompleteObjects(
 // readableVersion returns the version of k in which the cluster can be asked for objects with the fewest conversions.
 // That is the version in which the objects are stored, if the cluster serves it, or else any version that the cluster
 // serves. readableVersion reports false if k knows no version that the cluster serves.
-func readableVersion(k *conversion.Kind, current []live.Version) (r wire.Resource, isFound bool) {
+func readableVersion(k *conversion.Kind, current []clusterread.Version) (r wire.Resource, isFound bool) {
 	for _, old := range current {
 		for _, v := range k.Versions() {
 			if old.Served && old.Name == v.Resource.Version && (!isFound || old.Storage) {

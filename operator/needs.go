@@ -41,7 +41,7 @@ func needsOf(parts []Part) (kube.Needs, error) {
 		all.ShutdownTime = max(all.ShutdownTime, needs.ShutdownTime)
 	}
 	if code, err := webhookCodeIn(parts); err == nil {
-		errs = append(errs, code.checkDoubles(webhooksOf(parts)))
+		errs = append(errs, code.checkDuplicates(webhooksOf(parts)))
 	}
 	if _, _, err := conversionsOf(parts); err != nil {
 		errs = append(errs, err)

@@ -17,8 +17,8 @@ type webhookCodePart interface{ webhookCode() webhookCode }
 type webhookCode interface {
 	// openWebhooks opens the address of the webhooks.
 	openWebhooks(ctx context.Context, s webhookSettings) (webhookService, error)
-	// checkDoubles returns an error for each webhook that is there twice.
-	checkDoubles(webhooks []*admission.Webhook) error
+	// checkDuplicates returns an error for each webhook that is declared twice.
+	checkDuplicates(webhooks []*admission.Webhook) error
 	// planWebhooks returns what an installation has for its webhooks.
 	planWebhooks(p webhookPlanner) (webhookPlan, error)
 	// webhookAccess returns the permissions to issue certificates and to publish the webhooks and conversions of parts.
@@ -53,9 +53,9 @@ func (*programWebhookCode) openWebhooks(ctx context.Context, s webhookSettings) 
 	return openServedWebhooks(ctx, s)
 }
 
-// checkDoubles returns an error for each webhook that is there twice.
-func (*programWebhookCode) checkDoubles(webhooks []*admission.Webhook) error {
-	return admission.CheckDoubles(webhooks)
+// checkDuplicates returns an error for each webhook that is declared twice.
+func (*programWebhookCode) checkDuplicates(webhooks []*admission.Webhook) error {
+	return admission.CheckDuplicates(webhooks)
 }
 
 // planWebhooks returns what an installation has for its webhooks.

@@ -12,7 +12,7 @@ import (
 	"github.com/yare-go/yare/operator/internal/webhook/configuration"
 )
 
-// webhookPlan is what an installation of a program with webhooks has more. The zero value is that of a program without
+// webhookPlan is what webhooks add to an installation. The zero value is that of a program without
 // webhooks.
 type webhookPlan struct {
 	// addTo adds the webhooks to the objects of the installation. It is nil without webhooks.

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/certificates"
 )
@@ -27,7 +27,7 @@ func revokeWebhookAuthority(ctx context.Context, i invocation, line *commandLine
 	secret := manifests.WebhookSecretName(name)
 	fmt.Fprintf(i.stdout, "revokes the authorities of webhooks in the Secret %s/%s of the cluster %s\n",
 		namespace, secret, server)
-	_, exists, err := live.Find(ctx, client, certificates.Resource(), namespace, secret)
+	_, exists, err := clusterread.Find(ctx, client, certificates.Resource(), namespace, secret)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func publishedBundles(
 ) (bundles [][]byte, err error) {
 	isKnown := make(map[string]bool)
 	for _, resource := range manifests.WebhookConfigurationResources() {
-		c, exists, err := live.Find(ctx, client, resource, "", name)
+		c, exists, err := clusterread.Find(ctx, client, resource, "", name)
 		if err != nil {
 			return nil, err
 		}

@@ -37,8 +37,8 @@ func TestWebhooksThatCannotBeServed(t *testing.T) {
 	}{
 		"no function":   {nil, []Part{Validate[gadget](nil)}, "validate.gadgets.example.com: its function is nil"},
 		"no defaults":   {nil, []Part{Default[gadget](nil)}, "default.gadgets.example.com: its function is nil"},
-		"twice":         {nil, []Part{Validate(allowGadget), Validate(allowGadget)}, "the webhook validate.gadgets.example.com is there twice: make one function of the two"},
-		"twice, inside": {nil, []Part{OnEveryReplica(Default(leaveGadget)), Default(leaveGadget)}, "the webhook default.gadgets.example.com is there twice"},
+		"twice":         {nil, []Part{Validate(allowGadget), Validate(allowGadget)}, "the webhook validate.gadgets.example.com is declared twice: make one function of the two"},
+		"twice, inside": {nil, []Part{OnEveryReplica(Default(leaveGadget)), Default(leaveGadget)}, "the webhook default.gadgets.example.com is declared twice"},
 		"foreign": {nil, []Part{Validate(func(context.Context, *kube.CustomResource[foreignSpec, kube.None], *kube.CustomResource[foreignSpec, kube.None], *kube.Client) error {
 			return nil
 		})}, "the Definition is Foreign"},

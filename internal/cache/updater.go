@@ -106,7 +106,7 @@ func (u *updater) put(c follow.Change) {
 	before, after, err := u.writer.Put(item)
 	u.advance(c.ResourceVersion, c.Key)
 	if err != nil {
-		// The content is kept all the same: the older one would be wrong for certain.
+		// The new content is kept, although it does not decode: the old content is stale.
 		u.counts.decodeFailures.Add(1)
 		u.recordFailure(&wire.DecodeError{Ref: u.ref(c), ResourceVersion: c.ResourceVersion, Err: err})
 	}

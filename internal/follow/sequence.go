@@ -17,8 +17,8 @@ var errStopped = errors.New("the consumer has left the loop")
 //	    │ readIdentity
 //	identity     key, uid and resource version of the object
 //	    │ objectTracker
-//	Change       what the object means for the stream, for example ChangeModified. Nothing, if the
-//	    │        version is known
+//	Change       what the object means for the stream, for example ChangeModified. No change is
+//	    │        published for a version that was seen before
 //	    │ yield
 //	consumer     package cache, watch.Events or watch.Until
 //

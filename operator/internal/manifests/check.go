@@ -8,8 +8,8 @@ import (
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 	"github.com/yare-go/yare/operator/internal/definitions"
-	"github.com/yare-go/yare/operator/internal/live"
 )
 
 // CheckDefinitions returns an error if the server would refuse an apply of the definitions, or if an apply would take
@@ -58,7 +58,7 @@ func CheckNamespaces(ctx context.Context, client *kube.Client, objects []Object,
 			continue
 		}
 		checked[name] = true
-		namespace, exists, err := live.Find(ctx, client, NamespaceResource(), "", name)
+		namespace, exists, err := clusterread.Find(ctx, client, NamespaceResource(), "", name)
 		state := ""
 		switch {
 		case err != nil:
@@ -115,7 +115,7 @@ func CheckPlurals(ctx context.Context, client *kube.Client, definitions []*crd.C
 						r.Version = v.Name
 					}
 				}
-				objects, err := live.List(ctx, client, wire.Stream{Resource: r, Representation: wire.MetadataOnly}, nil)
+				objects, err := clusterread.List(ctx, client, wire.Stream{Resource: r, Representation: wire.MetadataOnly}, nil)
 				if err != nil {
 					errs = append(errs, fmt.Errorf("count the objects of %s: %w", r, err))
 				}

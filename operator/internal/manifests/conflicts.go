@@ -9,7 +9,7 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 )
 
 // Conflicts finds what stands in the way of an installation in a cluster.
@@ -60,9 +60,9 @@ func (c *Conflicts) checkOthers(ctx context.Context) error {
 		return nil
 	}
 	isInstalled := false
-	others, err := live.List(ctx, c.Client, wire.Stream{
-		Resource: live.Deployments(), LabelSelector: LabelName + "=" + c.Program, Representation: wire.MetadataOnly,
-	}, func(d *live.Object) bool {
+	others, err := clusterread.List(ctx, c.Client, wire.Stream{
+		Resource: clusterread.Deployments(), LabelSelector: LabelName + "=" + c.Program, Representation: wire.MetadataOnly,
+	}, func(d *clusterread.Object) bool {
 		isOwn := d.Metadata.Namespace == c.Namespace && d.Metadata.Name == c.Name
 		isInstalled = isInstalled || isOwn
 		return !isOwn && IsPrinted(d)
@@ -79,7 +79,7 @@ func (c *Conflicts) checkOthers(ctx context.Context) error {
 }
 
 // find returns an object as the cluster has it. It reports false if the object does not exist in the cluster.
-func (c *Conflicts) find(ctx context.Context, object Object) (o *live.Object, exists bool, err error) {
+func (c *Conflicts) find(ctx context.Context, object Object) (o *clusterread.Object, exists bool, err error) {
 	version, _ := object["apiVersion"].(string)
 	group := ""
 	if i := strings.Index(version, "/"); i > 0 {
@@ -88,7 +88,7 @@ func (c *Conflicts) find(ctx context.Context, object Object) (o *live.Object, ex
 	namespace, _ := objectAt(object, "metadata")["namespace"].(string)
 	for _, r := range c.resources {
 		if r.Kind == Kind(object) && r.Group == group {
-			return live.Find(ctx, c.Client, r, namespace, Name(object))
+			return clusterread.Find(ctx, c.Client, r, namespace, Name(object))
 		}
 	}
 	return nil, false, nil
@@ -96,7 +96,7 @@ func (c *Conflicts) find(ctx context.Context, object Object) (o *live.Object, ex
 
 // checkName returns an error if the program is installed under another name: o is its Deployment, which manifest would
 // change, or a definition that the program has applied under that name.
-func (c *Conflicts) checkName(ctx context.Context, o *live.Object, manifest Object) error {
+func (c *Conflicts) checkName(ctx context.Context, o *clusterread.Object, manifest Object) error {
 	selected := o.Spec.Selector.MatchLabels
 	d, former := o, selected[LabelName]
 	switch o.Resource.Kind {
@@ -110,8 +110,8 @@ func (c *Conflicts) checkName(ctx context.Context, o *live.Object, manifest Obje
 		if former == c.Program || o.Metadata.Labels[LabelManagedBy] != ManagedBy {
 			return nil
 		}
-		installed, err := live.List(ctx, c.Client,
-			wire.Stream{Resource: live.Deployments(), LabelSelector: LabelName + "=" + former}, IsPrinted)
+		installed, err := clusterread.List(ctx, c.Client,
+			wire.Stream{Resource: clusterread.Deployments(), LabelSelector: LabelName + "=" + former}, IsPrinted)
 		if err != nil || len(installed) == 0 {
 			return err
 		}
@@ -129,15 +129,15 @@ func (c *Conflicts) checkName(ctx context.Context, o *live.Object, manifest Obje
 // searchAll reads the objects of all kinds. It prints a line about the roles and bindings of the installation that
 // objects lacks, and the objects with finalizers that the program has forgotten.
 func (c *Conflicts) searchAll(ctx context.Context, printed map[string]bool) error {
-	older, forgotten := "", make(map[string][]*live.Object)
+	older, forgotten := "", make(map[string][]*clusterread.Object)
 	for _, r := range c.resources {
-		if !live.IsSearched(r) {
+		if !clusterread.IsSearched(r) {
 			continue
 		}
 		isRole := r.Group == "rbac.authorization.k8s.io"
-		_, err := live.List(ctx, c.Client, wire.Stream{
+		_, err := clusterread.List(ctx, c.Client, wire.Stream{
 			Resource: r, Representation: wire.MetadataOnly,
-		}, func(o *live.Object) bool {
+		}, func(o *clusterread.Object) bool {
 			labels := o.Metadata.Labels
 			if isRole && labels[LabelInstance] == c.Name && labels[LabelNamespace] == c.Namespace && !printed[o.String()] {
 				older += "\n  " + o.String()
@@ -163,7 +163,7 @@ func (c *Conflicts) searchAll(ctx context.Context, printed map[string]bool) erro
 				older)
 	}
 	for name, objects := range forgotten {
-		c.PrintNote("the program does not know the finalizer " + name + " of these objects, so it does not let them go. If an earlier version added it, name it in FormerFinalizers or RetiredFinalizers of a controller:" + live.Counts(objects))
+		c.PrintNote("the program does not know the finalizer " + name + " of these objects, so it does not let them go. If an earlier version added it, name it in FormerFinalizers or RetiredFinalizers of a controller:" + clusterread.Counts(objects))
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 )
 
 // A finalizer of the program's group that the program does not know is unknown. Finalizers of others are no concern of
@@ -40,7 +40,7 @@ func TestSelectorOfADeployment(t *testing.T) {
 		"former name":  {map[string]string{LabelInstance: "r", LabelName: "manager"}, `the program under the name "manager", and not "robots"`},
 		"other labels": {map[string]string{"control-plane": "manager"}, "selects other Pods than the manifests"},
 	} {
-		o := &live.Object{Resource: live.Deployments(), Metadata: live.Metadata{Namespace: "n", Name: "r"}}
+		o := &clusterread.Object{Resource: clusterread.Deployments(), Metadata: clusterread.Metadata{Namespace: "n", Name: "r"}}
 		o.Spec.Selector.MatchLabels = test.selector
 		err := (&Conflicts{Installation: Installation{Program: "robots", Name: "r", Namespace: "n"}}).checkName(t.Context(), o, manifest)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
@@ -65,7 +65,7 @@ func TestFurtherInstallationOfAllNamespaces(t *testing.T) {
 	} {
 		server := fakeserver.New()
 		for _, namespace := range test.installed {
-			server.Store(live.Deployments(), namespace, "one", Object{"metadata": Object{"labels": Object{LabelName: "one", LabelManagedBy: ManagedBy}}})
+			server.Store(clusterread.Deployments(), namespace, "one", Object{"metadata": Object{"labels": Object{LabelName: "one", LabelManagedBy: ManagedBy}}})
 		}
 		notes := 0
 		c := &Conflicts{Installation: Installation{Program: "one", Name: "one", Namespace: "ops"}, Client: server.Client(), Watched: test.watched, PrintNote: func(string) { notes++ }}

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 )
 
 // The labels of the objects. A CustomResourceDefinition and the roles of its users belong to all installations of the
@@ -61,14 +61,14 @@ func (i Installation) Selector() string {
 
 // IsPrinted reports whether an object has the labels of an object that the command manifests has printed. A child of an
 // object of the program can have LabelName with the name of the program too.
-func IsPrinted(o *live.Object) bool {
+func IsPrinted(o *clusterread.Object) bool {
 	labels := o.Metadata.Labels
 	return labels[LabelNamespace] != "" || labels[LabelManagedBy] == ManagedBy
 }
 
 // CheckOwner returns an error if an object belongs to another installation. An object without the label LabelNamespace
 // belongs to no installation, or to all of them.
-func (i *Installation) CheckOwner(o *live.Object) error {
+func (i *Installation) CheckOwner(o *clusterread.Object) error {
 	name, namespace := o.Metadata.Labels[LabelInstance], o.Metadata.Labels[LabelNamespace]
 	if namespace == "" || namespace == i.Namespace && name == i.Name {
 		return nil

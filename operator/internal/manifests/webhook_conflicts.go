@@ -9,7 +9,7 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 )
 
 // WebhookConflicts finds the webhooks of others that are called beside those of an installation.
@@ -28,7 +28,7 @@ type WebhookConflicts struct {
 // Search prints the webhook configurations of others that have a webhook of the program for the same namespaces.
 func (c *WebhookConflicts) Search(ctx context.Context) error {
 	for _, r := range WebhookConfigurationResources() {
-		all, err := live.List(ctx, c.Client, wire.Stream{Resource: r}, func(o *live.Object) bool {
+		all, err := clusterread.List(ctx, c.Client, wire.Stream{Resource: r}, func(o *clusterread.Object) bool {
 			return o.Metadata.Name != ClusterName(c.Name, c.Namespace)
 		})
 		if kube.IsForbidden(err) {
@@ -51,7 +51,7 @@ func (c *WebhookConflicts) Search(ctx context.Context) error {
 }
 
 // ownerOf returns who has a webhook configuration.
-func ownerOf(o *live.Object) string {
+func ownerOf(o *clusterread.Object) string {
 	if labels := o.Metadata.Labels; labels[LabelNamespace] != "" {
 		return fmt.Sprintf("the installation %s in the namespace %s", labels[LabelInstance], labels[LabelNamespace])
 	}
@@ -59,7 +59,7 @@ func ownerOf(o *live.Object) string {
 }
 
 // sharesNamespaces reports whether a webhook is called for a namespace that the program watches.
-func (c *WebhookConflicts) sharesNamespaces(w live.Webhook) bool {
+func (c *WebhookConflicts) sharesNamespaces(w clusterread.Webhook) bool {
 	for _, e := range w.NamespaceSelector.MatchExpressions {
 		if e.Key == "kubernetes.io/metadata.name" && e.Operator == metav1.LabelSelectorOpIn && len(c.Watched) > 0 {
 			return slices.ContainsFunc(c.Watched, func(name string) bool { return slices.Contains(e.Values, name) })

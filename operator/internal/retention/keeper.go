@@ -38,7 +38,7 @@ import (
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/watch"
 )
@@ -343,7 +343,7 @@ func (p *place) isGoing() bool { return p.goingSince != [2]time.Time{} }
 
 // reportGoing logs that a Role or a RoleBinding is being deleted, if its namespace seems to live: an object with a
 // finalizer of the program is not being deleted some seconds later. The caller has locked the keeper.
-func (k *Keeper) reportGoing(namespace string, p *place, found *live.Object) {
+func (k *Keeper) reportGoing(namespace string, p *place, found *clusterread.Object) {
 	if p.isGoingLogged || found.Metadata.DeletionTimestamp != nil {
 		return
 	}
@@ -375,7 +375,7 @@ func (k *Keeper) checkReleased(ctx context.Context, namespace string, p *place, 
 		return installationErr
 	}
 	for _, r := range resources() {
-		o, exists, findErr := live.Find(ctx, k.Client, r, namespace, roleName(i))
+		o, exists, findErr := clusterread.Find(ctx, k.Client, r, namespace, roleName(i))
 		switch {
 		case findErr != nil:
 			return findErr
@@ -388,10 +388,11 @@ func (k *Keeper) checkReleased(ctx context.Context, namespace string, p *place, 
 }
 
 // search returns an object with a finalizer of the program in a namespace, or nil.
-func (k *Keeper) search(ctx context.Context, namespace string) (*live.Object, error) {
+func (k *Keeper) search(ctx context.Context, namespace string) (*clusterread.Object, error) {
 	for _, r := range k.Reconciled {
 		s := wire.Stream{Resource: r, Namespace: namespace, Representation: wire.MetadataOnly}
-		found, err := live.First(ctx, k.Client, s, func(o *live.Object) bool { return o.HasFinalizer(k.Finalizers) })
+		found, err := clusterread.First(ctx, k.Client, s,
+			func(o *clusterread.Object) bool { return o.HasFinalizer(k.Finalizers) })
 		if found != nil || err != nil && !kube.IsNoResource(err) {
 			return found, err
 		}
@@ -411,7 +412,8 @@ func (k *Keeper) add(ctx context.Context, namespace string, p *place) error {
 		if !p.isRetained {
 			break
 		}
-		o, exists, err := k.edit(ctx, r, namespace, roleName(i), func(o *live.Object) (finalizers []string, err error) {
+		o, exists, err := k.edit(ctx, r, namespace, roleName(
+			i), func(o *clusterread.Object) (finalizers []string, err error) {
 			if !o.HasFinalizer([]string{manifests.RoleFinalizer}) && o.Metadata.DeletionTimestamp != nil {
 				return nil, fmt.Errorf("%s is being deleted: apply the manifests again if the namespace stays", o)
 			}
@@ -443,7 +445,7 @@ func (k *Keeper) remove(ctx context.Context, namespace string) error {
 	}
 	var errs []error
 	for _, r := range resources() {
-		_, _, err := k.edit(ctx, r, namespace, roleName(i), func(o *live.Object) ([]string, error) {
+		_, _, err := k.edit(ctx, r, namespace, roleName(i), func(o *clusterread.Object) ([]string, error) {
 			return slices.DeleteFunc(slices.Clone(o.Metadata.Finalizers),
 				func(name string) bool { return name == manifests.RoleFinalizer }), nil
 		})
@@ -457,10 +459,10 @@ const editAttempts = 5
 
 // edit sets the finalizers of an object to those that decide returns. It sends nothing if they are right.
 func (k *Keeper) edit(
-	ctx context.Context, r wire.Resource, namespace, name string, decide func(*live.Object) ([]string, error),
-) (o *live.Object, exists bool, err error) {
+	ctx context.Context, r wire.Resource, namespace, name string, decide func(*clusterread.Object) ([]string, error),
+) (o *clusterread.Object, exists bool, err error) {
 	for attempt := 1; ; attempt++ {
-		o, exists, err = live.Find(ctx, k.Client, r, namespace, name)
+		o, exists, err = clusterread.Find(ctx, k.Client, r, namespace, name)
 		if err != nil || !exists {
 			return o, exists, err
 		}
@@ -468,7 +470,7 @@ func (k *Keeper) edit(
 		if err != nil || slices.Equal(finalizers, o.Metadata.Finalizers) {
 			return o, true, err
 		}
-		err = live.SetFinalizers(ctx, k.Client, o, finalizers)
+		err = clusterread.SetFinalizers(ctx, k.Client, o, finalizers)
 		if err == nil || !kube.IsConflict(err) || attempt == editAttempts {
 			return o, true, err
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 )
 
 // cluster reads and deletes objects of all kinds.
@@ -74,8 +74,8 @@ func indexOf(resources []wire.Resource, r wire.Resource) int {
 // the objects of kinds outside of namespaces. A keep that is not nil chooses among them. A kind that may not be listed
 // is an error.
 func (c *cluster) listKinds(
-	ctx context.Context, kinds []wire.Resource, in []string, keep func(*live.Object) bool,
-) (all []*live.Object, err error) {
+	ctx context.Context, kinds []wire.Resource, in []string, keep func(*clusterread.Object) bool,
+) (all []*clusterread.Object, err error) {
 	for _, r := range kinds {
 		namespaces := in
 		if r.ClusterScoped || len(in) == 0 {
@@ -95,9 +95,11 @@ func (c *cluster) listKinds(
 
 // listKind returns the objects of a stream. An answer 404 alone is no proof that there are none: the discovery must
 // show that the kind is not served.
-func (c *cluster) listKind(ctx context.Context, s wire.Stream, keep func(*live.Object) bool) ([]*live.Object, error) {
+func (c *cluster) listKind(
+	ctx context.Context, s wire.Stream, keep func(*clusterread.Object) bool,
+) ([]*clusterread.Object, error) {
 	for looks := 0; ; looks++ {
-		found, err := live.List(ctx, c.client, s, keep)
+		found, err := clusterread.List(ctx, c.client, s, keep)
 		if !kube.IsNoResource(err) || looks == staleLooks {
 			return found, err
 		}
@@ -112,13 +114,13 @@ func (c *cluster) listKind(ctx context.Context, s wire.Stream, keep func(*live.O
 }
 
 // remove deletes an object, and waits until the object, and the Pods of a Deployment, are gone.
-func (c *cluster) remove(ctx context.Context, o *live.Object) error {
+func (c *cluster) remove(ctx context.Context, o *clusterread.Object) error {
 	if c.isDryRun {
 		fmt.Fprintf(c.out, "would delete %s\n", o)
 		return nil
 	}
 	policy := metav1.DeletePropagationBackground
-	if o.Resource == live.Deployments() {
+	if o.Resource == clusterread.Deployments() {
 		policy = metav1.DeletePropagationForeground
 	}
 	if err := c.requestDeletion(ctx, o, policy); err != nil {
@@ -126,7 +128,7 @@ func (c *cluster) remove(ctx context.Context, o *live.Object) error {
 	}
 	began := time.Now()
 	for looks := 0; ; looks++ {
-		now, exists, err := live.Find(ctx, c.client, o.Resource, o.Metadata.Namespace, o.Metadata.Name)
+		now, exists, err := clusterread.Find(ctx, c.client, o.Resource, o.Metadata.Namespace, o.Metadata.Name)
 		switch {
 		case err != nil:
 			return err
@@ -146,7 +148,7 @@ func (c *cluster) remove(ctx context.Context, o *live.Object) error {
 }
 
 // removeAll removes objects: see [cluster.remove].
-func (c *cluster) removeAll(ctx context.Context, objects []*live.Object) error {
+func (c *cluster) removeAll(ctx context.Context, objects []*clusterread.Object) error {
 	for _, o := range objects {
 		if err := c.remove(ctx, o); err != nil {
 			return err
@@ -156,7 +158,7 @@ func (c *cluster) removeAll(ctx context.Context, objects []*live.Object) error {
 }
 
 // requestDeletion asks the server to delete exactly this object.
-func (c *cluster) requestDeletion(ctx context.Context, o *live.Object, policy metav1.DeletionPropagation) error {
+func (c *cluster) requestDeletion(ctx context.Context, o *clusterread.Object, policy metav1.DeletionPropagation) error {
 	return c.write(ctx, &wire.Request{Verb: wire.VerbDelete, Preconditions: wire.Preconditions{UID: o.Metadata.UID}}, o,
 		metav1.DeleteOptions{
 			TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
@@ -166,7 +168,7 @@ func (c *cluster) requestDeletion(ctx context.Context, o *live.Object, policy me
 }
 
 // write sends a request for an object with this body. An object that does not exist is no error.
-func (c *cluster) write(ctx context.Context, r *wire.Request, o *live.Object, body any) (err error) {
+func (c *cluster) write(ctx context.Context, r *wire.Request, o *clusterread.Object, body any) (err error) {
 	r.Resource, r.Namespace, r.Name = o.Resource, o.Metadata.Namespace, o.Metadata.Name
 	if r.Body, err = kube.Marshal(body); err == nil {
 		_, err = c.client.Do(ctx, r)
@@ -175,10 +177,10 @@ func (c *cluster) write(ctx context.Context, r *wire.Request, o *live.Object, bo
 }
 
 // removeFinalizers removes finalizers from an object, and prints a line that begins with done. Other finalizers stay.
-func (c *cluster) removeFinalizers(ctx context.Context, o *live.Object, finalizers []string, done string) error {
+func (c *cluster) removeFinalizers(ctx context.Context, o *clusterread.Object, finalizers []string, done string) error {
 	left := slices.DeleteFunc(slices.Clone(o.Metadata.Finalizers),
 		func(name string) bool { return slices.Contains(finalizers, name) })
-	err := live.SetFinalizers(ctx, c.client, o, left)
+	err := clusterread.SetFinalizers(ctx, c.client, o, left)
 	switch {
 	case err == nil:
 		fmt.Fprintf(c.out, "%s %s\n", done, o)
@@ -190,7 +192,7 @@ func (c *cluster) removeFinalizers(ctx context.Context, o *live.Object, finalize
 
 // patchDefinition patches a CustomResourceDefinition and prints a line about that.
 func (c *cluster) patchDefinition(
-	ctx context.Context, definition *live.Object, line string, patch ...kube.PatchOperation,
+	ctx context.Context, definition *clusterread.Object, line string, patch ...kube.PatchOperation,
 ) error {
 	if c.isDryRun {
 		fmt.Fprintf(c.out, "without --dry-run: %s\n", line)

@@ -6,14 +6,14 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
 // findConfigurations returns the webhook configurations of the installation.
-func findConfigurations(ctx context.Context, c *cluster, f *findings) (all []*live.Object, err error) {
+func findConfigurations(ctx context.Context, c *cluster, f *findings) (all []*clusterread.Object, err error) {
 	for _, r := range manifests.WebhookConfigurationResources() {
-		found, err := live.List(ctx, c.client, wire.Stream{Resource: r}, f.ownsConfiguration)
+		found, err := clusterread.List(ctx, c.client, wire.Stream{Resource: r}, f.ownsConfiguration)
 		if kube.IsNoResource(err) || kube.IsForbidden(err) && !f.HasWebhooksOrConverters {
 			continue // removeLabelled reports what the user may not list
 		}
@@ -41,7 +41,8 @@ func removeWebhookSecret(ctx context.Context, c *cluster, f *findings) error {
 	if i < 0 || !f.HasWebhooksOrConverters {
 		return nil
 	}
-	secret, exists, err := live.Find(ctx, c.client, c.resources[i], f.Namespace, manifests.WebhookSecretName(f.Name))
+	secret, exists, err := clusterread.Find(ctx, c.client, c.resources[i], f.Namespace,
+		manifests.WebhookSecretName(f.Name))
 	if err != nil || !exists || f.CheckOwner(secret) != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package uninstall
 import (
 	"testing"
 
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
@@ -26,9 +26,9 @@ func TestOwnersOfConfigurations(t *testing.T) {
 		"no labels, without entries":        {"robots.ns", "", nil, false},
 		"no labels, its Service, by others": {"any", "robots", nil, false},
 	} {
-		x := &live.Object{Metadata: live.Metadata{Name: test.name, Labels: test.labels}}
+		x := &clusterread.Object{Metadata: clusterread.Metadata{Name: test.name, Labels: test.labels}}
 		if test.service != "" {
-			var w live.Webhook
+			var w clusterread.Webhook
 			w.ClientConfig.Service.Namespace, w.ClientConfig.Service.Name = "ns", test.service
 			x.Webhooks = append(x.Webhooks, w)
 		}

@@ -11,15 +11,15 @@ import (
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
 )
 
 // convertedDefinitions returns the CustomResourceDefinitions whose objects the installation converts.
-func convertedDefinitions(ctx context.Context, c *cluster, f *findings) (all []*live.Object, err error) {
+func convertedDefinitions(ctx context.Context, c *cluster, f *findings) (all []*clusterread.Object, err error) {
 	for _, r := range f.Kinds {
-		d, exists, err := live.Find(ctx, c.client, manifests.DefinitionResource(), "", r.String())
+		d, exists, err := clusterread.Find(ctx, c.client, manifests.DefinitionResource(), "", r.String())
 		if kube.IsForbidden(err) {
 			continue // removeDefinitions reports it, if the definition has to go
 		}
@@ -40,7 +40,7 @@ func useStorageVersions(ctx context.Context, c *cluster, kinds []wire.Resource) 
 		if !strings.Contains(r.Group, ".") {
 			continue // the group belongs to Kubernetes, which has no definition of the kind
 		}
-		d, exists, err := live.Find(ctx, c.client, manifests.DefinitionResource(), "", r.String())
+		d, exists, err := clusterread.Find(ctx, c.client, manifests.DefinitionResource(), "", r.String())
 		switch {
 		case kube.IsForbidden(err) || err == nil && !exists:
 			continue
@@ -75,9 +75,10 @@ func checkConversions(ctx context.Context, c *cluster, f *findings) error {
 }
 
 // oldStoredVersions returns the versions in which objects may be stored, besides the storage version.
-func oldStoredVersions(definition *live.Object) []string {
+func oldStoredVersions(definition *clusterread.Object) []string {
 	return slices.DeleteFunc(slices.Clone(definition.Status.StoredVersions), func(name string) bool {
-		return slices.ContainsFunc(definition.Spec.Versions, func(v live.Version) bool { return v.Name == name && v.Storage })
+		return slices.ContainsFunc(definition.Spec.Versions,
+			func(v clusterread.Version) bool { return v.Name == name && v.Storage })
 	})
 }
 
@@ -95,7 +96,8 @@ func handOverConversions(ctx context.Context, c *cluster, f *findings) error {
 		return err
 	}
 	if len(others) > 0 {
-		next := others[max(0, slices.IndexFunc(others, func(d *live.Object) bool { return d.Status.ReadyReplicas > 0 }))]
+		next := others[max(0,
+			slices.IndexFunc(others, func(d *clusterread.Object) bool { return d.Status.ReadyReplicas > 0 }))]
 		for _, definition := range converted {
 			if err := handOver(ctx, c, definition, next); err != nil {
 				return err
@@ -132,7 +134,7 @@ func handOverConversions(ctx context.Context, c *cluster, f *findings) error {
 // handOver makes the program of another installation take the conversion of a definition over, and returns when it has.
 // Only that program has its bundle. A Service without its bundle would make each call of a user fail that needs a
 // conversion.
-func handOver(ctx context.Context, c *cluster, definition, next *live.Object) error {
+func handOver(ctx context.Context, c *cluster, definition, next *clusterread.Object) error {
 	successor := next.Metadata.Namespace + "/" + next.Metadata.Name
 	line := fmt.Sprintf("gave the conversion of %s to the installation %s", definition, successor)
 	if c.isDryRun {
@@ -159,9 +161,9 @@ func handOver(ctx context.Context, c *cluster, definition, next *live.Object) er
 }
 
 // waitForConverter waits until the conversion of a definition belongs to an installation.
-func waitForConverter(ctx context.Context, c *cluster, definition, next *live.Object) error {
+func waitForConverter(ctx context.Context, c *cluster, definition, next *clusterread.Object) error {
 	for began := time.Now(); ; {
-		now, exists, err := live.Find(ctx, c.client, definition.Resource, "", definition.Metadata.Name)
+		now, exists, err := clusterread.Find(ctx, c.client, definition.Resource, "", definition.Metadata.Name)
 		if err != nil {
 			return err
 		}

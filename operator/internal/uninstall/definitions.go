@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
@@ -19,7 +19,7 @@ func removeDefinitions(ctx context.Context, c *cluster, f *findings) error {
 		return err
 	}
 	for _, r := range f.Kinds {
-		definition, exists, err := live.Find(ctx, c.client, manifests.DefinitionResource(), "", r.String())
+		definition, exists, err := clusterread.Find(ctx, c.client, manifests.DefinitionResource(), "", r.String())
 		if err != nil {
 			return err
 		}
@@ -47,12 +47,13 @@ func removeDefinitions(ctx context.Context, c *cluster, f *findings) error {
 				return err
 			}
 			// In a dry run the objects that would be deleted do not count.
-			objects, err := c.listKinds(ctx, served, nil, func(x *live.Object) bool { return !f.DryRun || !f.isDeleted(x) })
+			objects, err := c.listKinds(ctx, served, nil,
+				func(x *clusterread.Object) bool { return !f.DryRun || !f.isDeleted(x) })
 			if err != nil {
 				return err
 			}
 			if len(objects) > 0 {
-				reason = "objects exist:" + live.Counts(objects)
+				reason = "objects exist:" + clusterread.Counts(objects)
 			} else if len(served) == 0 {
 				reason = "the server serves no version of it, so nobody knows whether objects exist"
 			}
@@ -78,7 +79,7 @@ func removeUserRoles(ctx context.Context, c *cluster, definition string) error {
 		Plural:           "clusterroles", ClusterScoped: true,
 	}
 	for _, name := range manifests.UserRoleNames(definition) {
-		role, exists, err := live.Find(ctx, c.client, r, "", name)
+		role, exists, err := clusterread.Find(ctx, c.client, r, "", name)
 		if exists && role.Metadata.Labels[manifests.LabelManagedBy] == manifests.ManagedBy {
 			err = c.remove(ctx, role)
 		}

@@ -7,19 +7,21 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
 // findDeployment returns the Deployment of an installation. Without the Deployment it returns an object without a
 // UID. A Deployment of the same name that the command manifests did not print is an error.
-func findDeployment(ctx context.Context, c *cluster, i *manifests.Installation) (*live.Object, error) {
-	d, exists, err := live.Find(ctx, c.client, live.Deployments(), i.Namespace, i.Name)
+func findDeployment(ctx context.Context, c *cluster, i *manifests.Installation) (*clusterread.Object, error) {
+	d, exists, err := clusterread.Find(ctx, c.client, clusterread.Deployments(), i.Namespace, i.Name)
 	if err != nil {
 		return nil, err
 	}
 	if !exists {
-		return &live.Object{Resource: live.Deployments(), Metadata: live.Metadata{Namespace: i.Namespace, Name: i.Name}}, nil
+		return &clusterread.Object{
+			Resource: clusterread.Deployments(), Metadata: clusterread.Metadata{Namespace: i.Namespace, Name: i.Name},
+		}, nil
 	}
 	switch labels := d.Metadata.Labels; {
 	case labels[manifests.LabelManagedBy] == "Helm":
@@ -39,27 +41,27 @@ func removeDeployment(ctx context.Context, c *cluster, f *findings) error {
 }
 
 // otherDeployments returns the Deployments of the other installations of the program.
-func otherDeployments(ctx context.Context, c *cluster, i *manifests.Installation) ([]*live.Object, error) {
-	return live.List(ctx, c.client, wire.Stream{
-		Resource: live.Deployments(), LabelSelector: manifests.LabelName + "=" + i.Program,
-	}, func(d *live.Object) bool {
+func otherDeployments(ctx context.Context, c *cluster, i *manifests.Installation) ([]*clusterread.Object, error) {
+	return clusterread.List(ctx, c.client, wire.Stream{
+		Resource: clusterread.Deployments(), LabelSelector: manifests.LabelName + "=" + i.Program,
+	}, func(d *clusterread.Object) bool {
 		return manifests.IsPrinted(d) && (d.Metadata.Namespace != i.Namespace || d.Metadata.Name != i.Name)
 	})
 }
 
 // watches reports whether the program of a Deployment watches the namespace of an object. A program that watches some
 // namespaces watches what is outside of namespaces too.
-func watches(deployment, o *live.Object) bool {
+func watches(deployment, o *clusterread.Object) bool {
 	return isIn(flagValues(deployment, "watch-namespace"), o)
 }
 
 // isIn reports whether an object is in one of these namespaces, or outside of namespaces. No namespaces stand for all.
-func isIn(namespaces []string, o *live.Object) bool {
+func isIn(namespaces []string, o *clusterread.Object) bool {
 	return len(namespaces) == 0 || o.Metadata.Namespace == "" || slices.Contains(namespaces, o.Metadata.Namespace)
 }
 
 // flagValues returns the different values of a flag in the arguments of a Deployment.
-func flagValues(deployment *live.Object, flag string) (values []string) {
+func flagValues(deployment *clusterread.Object, flag string) (values []string) {
 	for _, container := range deployment.Spec.Template.Spec.Containers {
 		for i, arg := range container.Args {
 			name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")

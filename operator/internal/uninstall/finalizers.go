@@ -9,7 +9,7 @@ import (
 
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
@@ -17,14 +17,14 @@ import (
 // removes these finalizers after the end of the program, unless another installation watches the objects. So the
 // objects could never be deleted. The other installations are looked up anew, because one of them may have been
 // installed or removed meanwhile.
-func objectsToRelease(ctx context.Context, c *cluster, f *findings) ([]*live.Object, error) {
+func objectsToRelease(ctx context.Context, c *cluster, f *findings) ([]*clusterread.Object, error) {
 	others, err := otherDeployments(ctx, c, &f.Installation)
 	if err != nil || len(f.Finalizers) == 0 {
 		return nil, err
 	}
-	return c.listKinds(ctx, f.reconciled, nil, func(x *live.Object) bool {
+	return c.listKinds(ctx, f.reconciled, nil, func(x *clusterread.Object) bool {
 		return x.HasFinalizer(f.Finalizers) && !f.isDeleted(x) &&
-			!slices.ContainsFunc(others, func(d *live.Object) bool { return watches(d, x) })
+			!slices.ContainsFunc(others, func(d *clusterread.Object) bool { return watches(d, x) })
 	})
 }
 
@@ -33,7 +33,7 @@ func checkFinalizers(ctx context.Context, c *cluster, f *findings) error {
 	objects, err := objectsToRelease(ctx, c, f)
 	if err == nil && len(objects) > 0 && !f.RemoveFinalizers {
 		err = fmt.Errorf("without the program nobody could delete these objects, which have its finalizers:%s\n--remove-finalizers removes the finalizers %v from them, and leaves behind what the objects have outside of the cluster",
-			live.Counts(objects), f.Finalizers)
+			clusterread.Counts(objects), f.Finalizers)
 	}
 	return err
 }
@@ -49,13 +49,13 @@ func removeFinalizers(ctx context.Context, c *cluster, f *findings) error {
 			return err
 		}
 		if f.DryRun {
-			fmt.Fprintf(c.out, "would remove the finalizers of the program from these objects:%s\n", live.Counts(objects))
+			fmt.Fprintf(c.out, "would remove the finalizers of the program from these objects:%s\n", clusterread.Counts(objects))
 			return nil
 		}
 		if time.Since(began) > c.limit {
 			return errors.New(
 				"somebody adds the finalizers of the program again: another process of the program runs, so end it first." +
-					live.Counts(objects))
+					clusterread.Counts(objects))
 		}
 		for _, x := range objects {
 			if err := c.removeFinalizers(ctx, x, f.Finalizers, abandoned); err != nil {
@@ -79,9 +79,9 @@ func releaseRoles(ctx context.Context, c *cluster, f *findings) error {
 			continue
 		}
 		for began := time.Now(); ; {
-			held, err := live.List(ctx, c.client, wire.Stream{
+			held, err := clusterread.List(ctx, c.client, wire.Stream{
 				Resource: r, LabelSelector: f.Selector(), Representation: wire.MetadataOnly,
-			}, func(o *live.Object) bool {
+			}, func(o *clusterread.Object) bool {
 				return o.HasFinalizer([]string{manifests.RoleFinalizer})
 			})
 			if err != nil {
@@ -92,7 +92,7 @@ func releaseRoles(ctx context.Context, c *cluster, f *findings) error {
 			}
 			if time.Since(began) > c.limit {
 				return errors.New("somebody adds the finalizer " + manifests.RoleFinalizer +
-					" again: another process of the program runs, so end it first." + live.Counts(held))
+					" again: another process of the program runs, so end it first." + clusterread.Counts(held))
 			}
 			for _, o := range held {
 				if err := c.removeFinalizers(ctx, o, []string{manifests.RoleFinalizer}, "released"); err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
@@ -18,10 +18,10 @@ func removeLabelled(ctx context.Context, c *cluster, f *findings) error {
 	}
 	refused := ""
 	for _, r := range c.resources {
-		if !live.IsSearched(r) || r.Plural == "namespaces" || r.Plural == "customresourcedefinitions" {
+		if !clusterread.IsSearched(r) || r.Plural == "namespaces" || r.Plural == "customresourcedefinitions" {
 			continue // definitions have a step of their own, and namespaces stay
 		}
-		objects, err := live.List(ctx, c.client,
+		objects, err := clusterread.List(ctx, c.client,
 			wire.Stream{Resource: r, LabelSelector: f.Selector(), Representation: wire.MetadataOnly}, nil)
 		switch {
 		case kube.IsNoResource(err): // its definition has gone meanwhile
@@ -48,7 +48,7 @@ func removeLabelled(ctx context.Context, c *cluster, f *findings) error {
 
 // showNamespace prints the command that deletes the Namespace. Only the user knows what else the Namespace holds.
 func showNamespace(ctx context.Context, c *cluster, f *findings) error {
-	namespace, exists, err := live.Find(ctx, c.client, manifests.NamespaceResource(), "", f.Namespace)
+	namespace, exists, err := clusterread.Find(ctx, c.client, manifests.NamespaceResource(), "", f.Namespace)
 	if exists {
 		fmt.Fprintf(c.out, "kept namespaces %[1]s, in which others may have objects. This command deletes it with everything in it:\n  kubectl delete namespace %[1]s\n", namespace.Metadata.Name)
 	}

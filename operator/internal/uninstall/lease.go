@@ -8,7 +8,7 @@ import (
 
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/lease"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 )
 
 // removeLease removes the Lease of the program, unless somebody holds it. A program that ends releases its Lease, and
@@ -20,7 +20,8 @@ func removeLease(ctx context.Context, c *cluster, f *findings) error {
 		}
 		return cmp.Or(value, usual)
 	}
-	l, exists, err := live.Find(ctx, c.client, lease.Resource(), valueOf(f.LeaseNamespace, "lease-namespace", f.Namespace),
+	l, exists, err := clusterread.Find(ctx, c.client, lease.Resource(),
+		valueOf(f.LeaseNamespace, "lease-namespace", f.Namespace),
 		valueOf(f.LeaseName, "lease-name", f.Program))
 	if err != nil || !exists {
 		return err
@@ -50,7 +51,7 @@ const (
 // isRenewed reports whether a process renews l, or takes it over, within the time that its record is held. It decides
 // by the changes that it observes, as electors do: the clock of a holder may be hours behind. The Pods of the program
 // have ended before.
-func isRenewed(ctx context.Context, c *cluster, l *live.Object) (bool, error) {
+func isRenewed(ctx context.Context, c *cluster, l *clusterread.Object) (bool, error) {
 	holdTime := min(time.Duration(l.Spec.LeaseDurationSeconds)*time.Second, maxHoldTime)
 	if holdTime <= 0 {
 		holdTime = usualHoldTime
@@ -62,7 +63,7 @@ func isRenewed(ctx context.Context, c *cluster, l *live.Object) (bool, error) {
 		if err := clock.SleepReal(ctx, lookPeriod); err != nil {
 			return false, fmt.Errorf("wait for a renewal of %s: %w", l, err)
 		}
-		now, exists, err := live.Find(ctx, c.client, l.Resource, l.Metadata.Namespace, l.Metadata.Name)
+		now, exists, err := clusterread.Find(ctx, c.client, l.Resource, l.Metadata.Namespace, l.Metadata.Name)
 		if err != nil || !exists {
 			return false, err
 		}

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/internal/clock"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 func removeObjects(ctx context.Context, c *cluster, f *findings) error {
 	objects := f.objects
 	if len(objects) > 0 && f.DryRun {
-		fmt.Fprintf(c.out, "would delete these objects, and wait for their cleanups:%s\n", live.Counts(objects))
+		fmt.Fprintf(c.out, "would delete these objects, and wait for their cleanups:%s\n", clusterread.Counts(objects))
 		return nil
 	}
 	readyAt, reportedAt, fewestAt, reported, fewest := time.Now(), time.Time{}, time.Now(), 0, len(objects)
@@ -56,7 +56,7 @@ func removeObjects(ctx context.Context, c *cluster, f *findings) error {
 		switch {
 		case time.Since(readyAt) > readyLimit && slices.ContainsFunc(objects, f.mustCleanUp):
 			return fmt.Errorf("no replica of %s is ready any more, so nobody cleans up after these objects:%s",
-				d, live.Counts(objects))
+				d, clusterread.Counts(objects))
 		case time.Since(fewestAt) > c.limit && len(objects) > 0:
 			return fmt.Errorf("no cleanup has ended for %s: %s\nread the log of the program, and run the command again, with a longer --timeout if a cleanup takes longer", c.limit, progress(objects))
 		}
@@ -66,7 +66,7 @@ func removeObjects(ctx context.Context, c *cluster, f *findings) error {
 
 // deleteObjects deletes the objects that are not being deleted. It removes the finalizers of the program
 // from the others if nobody is to clean up.
-func deleteObjects(ctx context.Context, c *cluster, f *findings, objects []*live.Object) error {
+func deleteObjects(ctx context.Context, c *cluster, f *findings, objects []*clusterread.Object) error {
 	for _, x := range objects {
 		var err error
 		if x.Metadata.DeletionTimestamp == nil {
@@ -85,7 +85,7 @@ func deleteObjects(ctx context.Context, c *cluster, f *findings, objects []*live
 const maxBlocked = 3
 
 // progress returns a line about what is left, and what it waits for.
-func progress(objects []*live.Object) string {
+func progress(objects []*clusterread.Object) string {
 	var blocked []string
 	for _, o := range objects {
 		if m := &o.Metadata; m.DeletionTimestamp != nil && len(m.Finalizers) > 0 && len(blocked) < maxBlocked {

@@ -18,14 +18,14 @@ import (
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
 // The namespaces that a program watches are found in its arguments, however they are written.
 func TestWatchedNamespacesOfADeployment(t *testing.T) {
 	t.Parallel()
-	var d live.Object
+	var d clusterread.Object
 	d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, struct {
 		Args []string `json:"args"`
 	}{[]string{"run", "--watch-namespace=b", "-watch-namespace", "a", "--watch-namespace=b", "--bucket=watch-namespace=c", "-v"}})
@@ -67,7 +67,7 @@ func TestFinalizersAreRemovedOnRequestOnly(t *testing.T) {
 				if err := removeObjects(ctx, c, f); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the error is %v", err)
 				}
-				o, exists, err := live.Find(t.Context(), c.client, robots, "default", "a")
+				o, exists, err := clusterread.Find(t.Context(), c.client, robots, "default", "a")
 				if !exists {
 					t.Fatalf("the object does not exist: %v\n%s", err, &out)
 				}
@@ -106,7 +106,7 @@ func TestWaitForTheEndOfAnObjectEnds(t *testing.T) {
 		server, robots := newRobots()
 		server.Store(robots, "default", "a", map[string]any{"metadata": map[string]any{"finalizers": []any{"example.com/held"}}})
 		c := &cluster{client: server.Client(), out: new(bytes.Buffer), limit: time.Minute}
-		o, exists, err := live.Find(t.Context(), c.client, robots, "default", "a")
+		o, exists, err := clusterread.Find(t.Context(), c.client, robots, "default", "a")
 		if !exists {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestWaitForCleanupsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, robots := newRobots()
 		server.Store(robots, "default", "a", map[string]any{"metadata": map[string]any{"finalizers": []any{"example.com/cleanup"}}})
-		server.Store(live.Deployments(), "robots", "robots", map[string]any{
+		server.Store(clusterread.Deployments(), "robots", "robots", map[string]any{
 			"metadata": map[string]any{"labels": map[string]any{manifests.LabelName: "robots", manifests.LabelManagedBy: manifests.ManagedBy}},
 			"status":   map[string]any{"readyReplicas": 1},
 		})
@@ -206,7 +206,7 @@ func TestLeaseThatIsRenewedStays(t *testing.T) {
 				if test.renewing > 0 {
 					defer time.AfterFunc(test.renewing, renew).Stop()
 				}
-				d := &live.Object{}
+				d := &clusterread.Object{}
 				d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, struct {
 					Args []string `json:"args"`
 				}{[]string{"run", "--lease-name=shared", "--lease-namespace=elsewhere"}})
@@ -242,7 +242,7 @@ func TestFinalizersOfWatchedNamespaces(t *testing.T) {
 			server.Store(robots, namespace, "x", map[string]any{"metadata": map[string]any{"finalizers": []any{"example.com/cleanup"}}})
 		}
 		for deployment, arg := range test.others {
-			server.Store(live.Deployments(), deployment, deployment, map[string]any{
+			server.Store(clusterread.Deployments(), deployment, deployment, map[string]any{
 				"metadata": map[string]any{"labels": map[string]any{manifests.LabelName: "robots", manifests.LabelManagedBy: manifests.ManagedBy}},
 				"spec":     map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"args": []any{arg}}}}}},
 			})
@@ -274,7 +274,7 @@ func TestChildIsNoInstallation(t *testing.T) {
 		"by-helm": {manifests.LabelName: "robots", manifests.LabelManagedBy: "Helm", manifests.LabelNamespace: "robots"},
 		"earlier": {manifests.LabelName: "robots", manifests.LabelManagedBy: manifests.ManagedBy},
 	} {
-		server.Store(live.Deployments(), "robots", name, map[string]any{"metadata": map[string]any{"labels": labels}})
+		server.Store(clusterread.Deployments(), "robots", name, map[string]any{"metadata": map[string]any{"labels": labels}})
 	}
 	c := &cluster{client: server.Client(), out: new(bytes.Buffer)}
 	others, err := otherDeployments(t.Context(), c, &manifests.Installation{Program: "robots", Name: "robots", Namespace: "robots"})

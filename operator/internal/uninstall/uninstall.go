@@ -33,7 +33,7 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
@@ -72,16 +72,16 @@ type Options struct {
 type findings struct {
 	*Options
 	// deployment is the Deployment of the installation. It has no UID if it does not exist.
-	deployment *live.Object
+	deployment *clusterread.Object
 	// watched holds the namespaces that the program watches. It is empty for all namespaces.
 	watched []string
 	// ownKinds and reconciled are Kinds and Reconciled in the versions that the server serves.
 	ownKinds, reconciled []wire.Resource
 	// others are the Deployments of other installations of the program. Their objects are no concern of this one. It is
 	// empty if the Deployment does not exist, because nobody knows then which objects both watch.
-	others []*live.Object
+	others []*clusterread.Object
 	// objects are the objects of the program's kinds that no other installation watches.
-	objects []*live.Object
+	objects []*clusterread.Object
 }
 
 // errStopped is the error of a command that has changed nothing.
@@ -143,15 +143,15 @@ func inspect(ctx context.Context, c *cluster, o *Options) (*findings, error) {
 	if err == nil {
 		err = useStorageVersions(ctx, c, f.reconciled)
 	}
-	var objects []*live.Object
+	var objects []*clusterread.Object
 	if err == nil {
 		objects, err = c.listKinds(ctx, f.ownKinds, f.watched, nil)
 	}
 	shared := slices.DeleteFunc(slices.Clone(objects), f.isExclusive)
-	f.objects = slices.DeleteFunc(objects, func(x *live.Object) bool { return !f.isExclusive(x) })
+	f.objects = slices.DeleteFunc(objects, func(x *clusterread.Object) bool { return !f.isExclusive(x) })
 	if err == nil && len(shared) > 0 {
 		fmt.Fprintf(c.out, "leaves the objects that another installation watches, such as %s:%s\n",
-			f.others[0], live.Counts(shared))
+			f.others[0], clusterread.Counts(shared))
 	}
 	if err == nil {
 		err = f.checkObjects()
@@ -178,40 +178,40 @@ func (f *findings) checkObjects() error {
 		return nil
 	case f.deployment.Metadata.UID == "" && len(f.watched) == 0:
 		return fmt.Errorf("%s does not exist, so nobody knows which namespaces the program watched: check --namespace and --name-prefix, or name the namespaces with --watch-namespace. These objects exist:%s",
-			f.deployment, live.Counts(f.objects))
+			f.deployment, clusterread.Counts(f.objects))
 	case !f.DeleteObjects:
-		return fmt.Errorf("these objects exist:%s\n--delete-objects deletes them too", live.Counts(f.objects))
+		return fmt.Errorf("these objects exist:%s\n--delete-objects deletes them too", clusterread.Counts(f.objects))
 	case f.deployment.Status.ReadyReplicas == 0 && slices.ContainsFunc(f.objects, f.mustCleanUp):
 		return fmt.Errorf("no replica of %s is ready, so nobody would clean up after these objects:%s\nmake the program run, or give --abandon-cleanup, which leaves behind what the objects have outside of the cluster",
-			f.deployment, live.Counts(f.objects))
+			f.deployment, clusterread.Counts(f.objects))
 	}
 	return nil
 }
 
 // isDeleted reports whether the command deletes x as an object of the program.
-func (f *findings) isDeleted(x *live.Object) bool {
+func (f *findings) isDeleted(x *clusterread.Object) bool {
 	return f.DeleteObjects && indexOf(f.ownKinds, x.Resource) >= 0 && isIn(f.watched, x) && f.isExclusive(x)
 }
 
 // isExclusive reports whether no other installation watches x.
-func (f *findings) isExclusive(x *live.Object) bool {
-	return !slices.ContainsFunc(f.others, func(d *live.Object) bool { return watches(d, x) })
+func (f *findings) isExclusive(x *clusterread.Object) bool {
+	return !slices.ContainsFunc(f.others, func(d *clusterread.Object) bool { return watches(d, x) })
 }
 
 // mustCleanUp reports whether the program must clean up after an object that is deleted.
-func (o *Options) mustCleanUp(x *live.Object) bool {
+func (o *Options) mustCleanUp(x *clusterread.Object) bool {
 	return !o.AbandonCleanup && x.HasFinalizer(o.Finalizers)
 }
 
 // ownsConfiguration reports whether a webhook configuration is one of the installation. It has the labels of the
 // installation. Or it has the name and no such labels, and calls the Service: somebody may have removed the labels.
-func (o *Options) ownsConfiguration(configuration *live.Object) bool {
+func (o *Options) ownsConfiguration(configuration *clusterread.Object) bool {
 	m := &configuration.Metadata
 	if namespace := m.Labels[manifests.LabelNamespace]; namespace != "" {
 		return namespace == o.Namespace && m.Labels[manifests.LabelInstance] == o.Name
 	}
 	return m.Name == manifests.ClusterName(o.Name, o.Namespace) &&
-		slices.ContainsFunc(configuration.Webhooks, func(w live.Webhook) bool {
+		slices.ContainsFunc(configuration.Webhooks, func(w clusterread.Webhook) bool {
 			s := w.ClientConfig.Service
 			return s.Namespace == o.Namespace && s.Name == o.Name
 		})
@@ -224,12 +224,12 @@ func checkBindings(ctx context.Context, c *cluster, i *manifests.Installation) e
 		if r.Plural != "clusterrolebindings" && r.Plural != "rolebindings" {
 			continue
 		}
-		taken, err := live.List(ctx, c.client, wire.Stream{
+		taken, err := clusterread.List(ctx, c.client, wire.Stream{
 			Resource: r, LabelSelector: i.Selector(),
-		}, func(b *live.Object) bool {
+		}, func(b *clusterread.Object) bool {
 			return slices.ContainsFunc(b.Subjects,
-				func(s live.Subject) bool { return s.Name == i.Name && s.Namespace != i.Namespace }) &&
-				!slices.Contains(b.Subjects, live.Subject{Name: i.Name, Namespace: i.Namespace})
+				func(s clusterread.Subject) bool { return s.Name == i.Name && s.Namespace != i.Namespace }) &&
+				!slices.Contains(b.Subjects, clusterread.Subject{Name: i.Name, Namespace: i.Namespace})
 		})
 		if err != nil {
 			return err

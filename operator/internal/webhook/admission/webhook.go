@@ -145,16 +145,16 @@ func Check(webhooks []*Webhook) error {
 	for _, each := range webhooks {
 		problems = append(problems, each.Err())
 	}
-	return errors.Join(append(problems, CheckDoubles(webhooks))...)
+	return errors.Join(append(problems, CheckDuplicates(webhooks))...)
 }
 
-// CheckDoubles returns an error for each webhook whose role and kind an earlier one has.
-func CheckDoubles(webhooks []*Webhook) error {
+// CheckDuplicates returns an error for each webhook whose role and kind an earlier one has.
+func CheckDuplicates(webhooks []*Webhook) error {
 	var problems []error
 	names := make(map[string]bool)
 	for _, each := range webhooks {
 		if name := each.Name(); name != "" && names[name] {
-			problems = append(problems, errors.New(each.String()+" is there twice: make one function of the two"))
+			problems = append(problems, errors.New(each.String()+" is declared twice: make one function of the two"))
 		} else {
 			names[name] = true
 		}

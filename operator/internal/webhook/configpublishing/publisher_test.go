@@ -892,7 +892,7 @@ func TestBadConfig(t *testing.T) {
 		"set Name in the Config":             func(c *configpublishing.Config) { c.Name = "" },
 		"only Elected, Reachable and Ending": func(c *configpublishing.Config) { c.Leads = nil },
 		"set the URL, or the namespace":      func(c *configpublishing.Config) { c.Target = configuration.Target{} },
-		"is there twice": func(c *configpublishing.Config) {
+		"is declared twice": func(c *configpublishing.Config) {
 			c.Webhooks = []*admission.Webhook{crateValidator(), crateValidator()}
 		},
 	} {

@@ -109,7 +109,7 @@ func NewHandler(kinds []*Kind, options Options) (*Handler, error) {
 	}
 	for _, k := range kinds {
 		if h.endpoints[k.Path()] != nil {
-			return nil, fmt.Errorf("the conversion of %s is there twice: give all steps of a kind to one conversion",
+			return nil, fmt.Errorf("the conversion of %s is declared twice: give all steps of a kind to one conversion",
 				k.GroupKind())
 		}
 		h.endpoints[k.Path()] = &endpoint{kind: k, calls: serving.NewPlaces(int64(options.MaxCalls))}

@@ -247,7 +247,7 @@ func TestFunctionThatEndsItsGoroutine(t *testing.T) {
 // Two conversions of one kind are an error.
 func TestKindTwice(t *testing.T) {
 	t.Parallel()
-	if _, err := NewHandler([]*Kind{cronKind(t), cronKind(t)}, Options{}); err == nil || !strings.Contains(err.Error(), "CronJob.batch.example.com is there twice") {
+	if _, err := NewHandler([]*Kind{cronKind(t), cronKind(t)}, Options{}); err == nil || !strings.Contains(err.Error(), "CronJob.batch.example.com is declared twice") {
 		t.Errorf("%v", err)
 	}
 	h, err := NewHandler([]*Kind{cronKind(t)}, Options{}) // the defaults work

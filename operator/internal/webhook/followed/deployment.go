@@ -9,7 +9,7 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/clusterread"
 )
 
 // Deployment is the Deployment of an installation, as a keeper has read it last. It is used by one goroutine. A nil
@@ -51,7 +51,7 @@ func NewDeployment(client *kube.Client, namespace, name string) *Deployment {
 // DeploymentAccess returns the permission that [Deployment.Read] needs for the Deployment of a name.
 func DeploymentAccess(name string) kube.Access {
 	return kube.Access{
-		Resource: live.Deployments(), Verbs: []wire.Verb{wire.VerbGet}, Names: []string{name}, OwnNamespace: true,
+		Resource: clusterread.Deployments(), Verbs: []wire.Verb{wire.VerbGet}, Names: []string{name}, OwnNamespace: true,
 	}
 }
 
@@ -64,7 +64,7 @@ func (d *Deployment) Read(ctx context.Context) error {
 		return nil
 	}
 	response, err := d.client.Do(ctx, &wire.Request{
-		Verb: wire.VerbGet, Resource: live.Deployments(), Namespace: d.namespace, Name: d.name,
+		Verb: wire.VerbGet, Resource: clusterread.Deployments(), Namespace: d.namespace, Name: d.name,
 		Representation: wire.MetadataOnly, Live: true,
 	})
 	var read struct {

@@ -1,6 +1,5 @@
 // Package page serves a page that shows what the controllers of a program do and why: the last reconciles with their
-// causes and writes, the story of one object, and the state of the program. Package live has nothing to do with the
-// page: it reads objects for the commands manifests and uninstall.
+// causes and writes, the story of one object, and the state of the program.
 //
 // A [Recorder] observes the controllers. It keeps a bounded history: some thousand reconciles, in at most one megabyte.
 // A [Page] serves the history over HTTP, and sends what is new as server-sent events. Nothing is written for a reader

@@ -1,8 +1,7 @@
-// Package live reads the live objects of a cluster, for the commands manifests and uninstall. The live page, which
-// shows what the controllers of a program do, is package livepage.
+// Package clusterread reads the objects of a cluster, for the commands manifests and uninstall.
 //
 // One type stands for the objects of all kinds, because each further type makes all programs larger.
-package live
+package clusterread
 
 import (
 	"context"
