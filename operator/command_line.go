@@ -171,10 +171,3 @@ func (v recordedValue) IsBoolFlag() bool {
 	b, ok := v.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
 }
-
-// featureProgram returns what features know of the program.
-func (l *commandLine) featureProgram() *feature.Program {
-	return &feature.Program{
-		Name: l.program, Command: l.command, Pages: feature.Pages{Address: l.listen.address, Flag: "--listen"},
-	}
-}

@@ -39,11 +39,16 @@ func partsWithin(parts []Part) (all []Part) {
 	return all
 }
 
+// newFeatureProgram returns what features know of a program. address is that of --listen, or empty.
+func newFeatureProgram(name, command, address string) *feature.Program {
+	return &feature.Program{
+		Name: name, Command: command, Pages: feature.Pages{Address: address, Flag: "--listen"},
+		IsDevelopment: command == "run" && os.Getenv(access.CheckVariable) != "",
+	}
+}
+
 // newFeatures returns the features that parts bring. Parts that bring the same one bring it once.
 func newFeatures(parts []Part, program *feature.Program) features {
-	if os.Getenv(access.CheckVariable) != "" && program.Command == "run" {
-		program.IsDevelopment = true
-	}
 	made := features{program: program}
 	var packages []string
 	for _, n := range feature.FlagNames() {
@@ -87,7 +92,7 @@ func (fs features) setFlags(given []givenFlag) (needed []kube.Access, err error)
 	for _, g := range given {
 		f, ok := fs.flag(g.name.Name)
 		if !ok {
-			return nil, g.name.ErrMissing(modulePath)
+			return nil, g.name.MissingError(modulePath)
 		}
 		if err := f.Set(g.text); err != nil {
 			return nil, usageError{fmt.Errorf("invalid value %q for flag -%s: %w", g.text, g.name.Name, err)}

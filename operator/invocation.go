@@ -56,7 +56,7 @@ func (i invocation) execute(ctx context.Context, args []string) int {
 		if err != nil {
 			needs.Defines = nil // the help does without the kinds
 		}
-		brought := newFeatures(parts, line.featureProgram()).help()
+		brought := newFeatures(parts, newFeatureProgram(i.Name, line.command, line.listen.address)).help()
 		writeHelp(i.stdout, i.file, line.builtInFlags(i.Name), brought, line.ownFlags, parts, needs.Defines)
 		return statusOK
 	case "version":
@@ -91,7 +91,7 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 	if err != nil {
 		return err
 	}
-	brought := newFeatures(parts, line.featureProgram())
+	brought := newFeatures(parts, newFeatureProgram(i.Name, line.command, line.listen.address))
 	access, err := brought.setFlags(line.given)
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/access"
-	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -120,7 +119,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 		env.webhooks = unservedWebhooks{}
 	}
 	if env.features == nil {
-		made := newFeatures(parts, &feature.Program{Name: c.FieldManager(), Command: "run"})
+		made := newFeatures(parts, newFeatureProgram(c.FieldManager(), "run", ""))
 		defer made.end()
 		env.features = &made
 	}

@@ -36,8 +36,8 @@ func FlagNames() []FlagName {
 	return names
 }
 
-// ErrMissing returns the error of a program that is called with the flag, and has no part that brings it.
-func (n FlagName) ErrMissing(module string) error {
+// MissingError returns the error of a program that is called with the flag, and has no part that brings it.
+func (n FlagName) MissingError(module string) error {
 	return fmt.Errorf("the flag --%s belongs to a part that the program has not: import %s/%s and add %s to its parts, or leave the flag out",
 		n.Name, module, n.Package, n.Part)
 }
