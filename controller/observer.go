@@ -46,7 +46,7 @@ type QueueStats struct {
 }
 
 // detailObserver is an [Observer] that also receives the requests of reconciles, and the changes of the watched kinds.
-// livepage.Recorder, which belongs to package operator, implements it. Several goroutines call its methods, which must
+// The recorder of package operator/livepage implements it. Several goroutines call its methods, which must
 // not block and must not keep the bodies of requests and answers.
 type detailObserver interface {
 	// ObserveRequest is called after each request of a reconcile of the object key. before is the object of a write as

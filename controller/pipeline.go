@@ -61,7 +61,7 @@ func (p *pipeline) clientFor(
 // all handlers of a request. A controller adds the numbers 1 to 6. A request passes from the first to the last:
 //
 //	1  requestRecorder      records the request for the result, and refuses a write after the end of the reconcile
-//	   observedRequests     reports the request to the live page of package operator, if there is one
+//	   observedRequests     reports the request to the live page of the program, if there is one
 //	2  adoption.ownerCheck  refuses owner references that Kubernetes forbids
 //	   adoption.moveHandler moves the fields of former field managers before an apply, if there are any
 //	3  noop.handler         answers an apply that would change nothing

@@ -127,7 +127,7 @@ func (l *commandLine) flagSets() (flags, shared *flag.FlagSet) {
 		}
 	}
 	for _, n := range feature.FlagNames() {
-		switch value := (givenFlags{n, &l.given}); {
+		switch value := (flagRecorder{n, &l.given}); {
 		case !slices.Contains(n.Commands, l.command):
 		case slices.Contains(n.Commands, "run"):
 			shared.Var(value, n.Name, "")

@@ -14,8 +14,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// features are the features that the parts of a program bring: see package feature. The zero value is for a program
-// without any.
+// features are the features that the parts of a program bring: see package feature.
 type features struct {
 	program *feature.Program
 	// all and declarations have the order of the packages in the table of names. Features that the table lacks come last.
@@ -174,23 +173,23 @@ type givenFlag struct {
 	text string
 }
 
-// givenFlags is the value of a flag of a feature: it records what is given.
-type givenFlags struct {
+// flagRecorder is the value of one flag of a feature. It records what the command line has.
+type flagRecorder struct {
 	name  feature.FlagName
 	given *[]givenFlag
 }
 
 // String returns the default: see [flag.Value].
-func (g givenFlags) String() string { return "" }
+func (g flagRecorder) String() string { return "" }
 
 // Set records a value: see [flag.Value].
-func (g givenFlags) Set(text string) error {
+func (g flagRecorder) Set(text string) error {
 	*g.given = append(*g.given, givenFlag{g.name, text})
 	return nil
 }
 
 // IsBoolFlag reports whether the flag may stand without a value: see [flag.Value].
-func (g givenFlags) IsBoolFlag() bool { return g.name.Argument == "" }
+func (g flagRecorder) IsBoolFlag() bool { return g.name.Argument == "" }
 
 // usageError is an error of whoever wrote the command line.
 type usageError struct{ error }

@@ -17,8 +17,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Feature is something that only some programs have. The methods are called in the order in which they stand here, each
-// once at most, and for all features in the order of names.txt. Declare and Install send no request.
+// Feature is something that only some programs have. The methods are called in the order in which they stand here.
+// Each but UnreadyReasons is called once at most. Install and Start are called for the features in the order of names.txt,
+// and End in the opposite order. Declare and Install send no request.
 type Feature interface {
 	// Declare returns the flags of the feature. The flags are not set yet. The feature may keep p, which is complete when
 	// Check of the declaration is called.
@@ -29,10 +30,10 @@ type Feature interface {
 	// Start begins to serve by what h lends, before the parts of the program start. ctx ends when the parts have ended.
 	// The pages of h are served until a second later. An error ends the program.
 	Start(ctx context.Context, h *Host) error
-	// UnreadyReasons returns why the program is not ready. It is called from the start of the program on, concurrently.
+	// UnreadyReasons returns why the program is not ready. Several goroutines call it at any time after Declare.
 	UnreadyReasons() []string
-	// End ends the feature. The program has released its lease, and serves no page. End is called also if Start was not
-	// called, or has failed.
+	// End ends the feature. The program has released its lease, and serves no page. End is called at the end of a program
+	// that runs, also if Start was not called or has failed.
 	End()
 }
 
@@ -53,10 +54,11 @@ type Bringer interface {
 type Declaration struct {
 	// Package is the package of the feature in names.txt, such as operator/livepage.
 	Package string
-	// Flags are the flags of the feature. Each is in names.txt.
+	// Flags are the flags of the feature. A flag that names.txt lacks is not accepted.
 	Flags []Flag
 	// Check returns the permissions that the flags need, or what is wrong with the flags together. It is called once all
-	// flags of all features are set. It may change the Pages of the program.
+	// flags of all features are set, for the features in the order of names.txt. It may change the Pages of the program. It
+	// must not be nil.
 	Check func() ([]kube.Access, error)
 }
 

@@ -15,7 +15,7 @@ import (
 type Program struct {
 	// Name is the name of the program, and Command is the name of the command, such as run.
 	Name, Command string
-	// IsDevelopment is true in yare dev.
+	// IsDevelopment is true for the command run in yare dev and in explorations.
 	IsDevelopment bool
 	Pages         Pages
 }
@@ -52,8 +52,8 @@ type Host struct {
 	Reconciled []wire.Resource
 	// UncachedStreams returns the streams that the parts follow without the cache.
 	UncachedStreams func() []follow.StreamState
-	// AddPage adds a page to those of the program. It returns an error if the pattern of [http.ServeMux] conflicts with
-	// another.
+	// AddPage adds a page to those of the program. It returns an error if the pattern of [http.ServeMux] is not valid or
+	// conflicts with another.
 	AddPage func(pattern string, handler http.Handler) error
 	// Serve serves what a listener accepts, with the limits of the pages, once all features have started. wrap returns the
 	// handler of the requests. It gets the handler of all pages. The program closes the listener when it ends its pages.
