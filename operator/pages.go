@@ -57,7 +57,7 @@ func newPages(
 	return p, nil
 }
 
-// addPage adds a page of the author, or the live page. It returns an error if the pattern or the handler is not valid.
+// addPage adds a page of the author or of a feature. It returns an error if the pattern or the handler is not valid.
 func (p *pages) addPage(pattern string, handler http.Handler) (err error) {
 	_, path, _ := strings.Cut(pattern, "/")
 	switch {
