@@ -14,7 +14,7 @@ import (
 // formats holds a check of defaults for each format of strings that a server checks.
 // A server refuses a definition with a default that does not have its format. These
 // checks accept nothing that a server refuses. Some are stricter, and nil stands for a format
-// that only a server can check. The function hasFormat of package operator/internal/webhook/conversion has other rules:
+// that only a server can check. The function hasFormat of package operator/conversion/internal/convert has other rules:
 // it accepts the formats that it does not know.
 var formats = map[string]func(string) bool{
 	"byte":           func(v string) bool { return v != "" && isValid(base64.StdEncoding.DecodeString(v)) },

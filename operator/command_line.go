@@ -36,7 +36,7 @@ func newCommandLine(program string, addOwnFlags func(*flag.FlagSet)) (*commandLi
 			isBuiltIn[s.name] = true
 		}
 	}
-	for _, n := range feature.FlagNames() {
+	for _, n := range feature.Names() {
 		isBuiltIn[n.Name] = isBuiltIn[n.Name] || slices.Contains(n.Commands, "run")
 	}
 	var errs []error
@@ -62,7 +62,7 @@ func newFlagSet(name string) *flag.FlagSet {
 
 // parse sets l to the command and the options in args.
 //
-// The commands manifests, uninstall and migrate have flags that the program can have too. Such a flag of the program
+// The commands manifests and uninstall, and those of features, have flags that the program can have too. Such a flag of the program
 // stands after --. For example, a program has a flag --image of its own:
 //
 //	manifests --image i:1 --bucket b -- --image inner:2
@@ -76,9 +76,8 @@ func (l *commandLine) parse(args []string) error {
 	if l.command == "help" {
 		return nil
 	}
-	if !slices.Contains(strings.Fields(everyCommand), l.command) {
-		return fmt.Errorf("unknown command %q: there are run, crd, permissions, manifests, uninstall, migrate and version",
-			l.command)
+	if !slices.Contains(strings.Fields(everyCommand), l.command) && !isFeatureCommand(l.command) {
+		return fmt.Errorf("unknown command %q: the help shows the commands of the program", l.command)
 	}
 	switch err := l.parseFlags(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -100,8 +99,7 @@ func (l *commandLine) parseFlags(args []string) error {
 		return err
 	}
 	rest := flags.Args()
-	if slices.Contains(strings.Fields(ownFlagCommands), l.command) && len(rest) > 0 && len(rest) < len(args) &&
-		args[len(args)-len(rest)-1] == "--" {
+	if hasOwnFlags(l.command) && len(rest) > 0 && len(rest) < len(args) && args[len(args)-len(rest)-1] == "--" {
 		if err := shared.Parse(rest); err != nil {
 			return err
 		}
@@ -111,6 +109,16 @@ func (l *commandLine) parseFlags(args []string) error {
 		return fmt.Errorf("%s takes no argument %q", l.command, rest[0])
 	}
 	return nil
+}
+
+// isFeatureCommand reports whether a feature has a command of a name, whether the program imports the feature or not.
+func isFeatureCommand(name string) bool {
+	return slices.ContainsFunc(feature.Names(), func(n feature.Name) bool { return n.IsCommand && n.Name == name })
+}
+
+// hasOwnFlags reports whether a command has flags that run does not have.
+func hasOwnFlags(command string) bool {
+	return slices.Contains(strings.Fields(ownFlagCommands), command) || isFeatureCommand(command)
 }
 
 // flagSets returns two sets of flags. shared has the flags of run and those of the program. flags has the flags of the
@@ -126,7 +134,7 @@ func (l *commandLine) flagSets() (flags, shared *flag.FlagSet) {
 			s.addTo(flags)
 		}
 	}
-	for _, n := range feature.FlagNames() {
+	for _, n := range feature.Names() {
 		switch value := (flagRecorder{n, &l.given}); {
 		case !slices.Contains(n.Commands, l.command):
 		case slices.Contains(n.Commands, "run"):

@@ -1,4 +1,4 @@
-package operator
+package operator_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/conversion"
 )
 
 // BulbFinalizer is the finalizer of the programs with bulbs.
@@ -86,7 +88,7 @@ func (DeletedBulbs) Group() string { return "deleted.bulbs.example.com" }
 func (JumpingBulbs) Group() string { return "jumping.bulbs.example.com" }
 
 // bulbPrograms are the programs with bulbs that this test binary can be: see [runRelease].
-var bulbPrograms = map[string]func(release string) Program{
+var bulbPrograms = map[string]func(release string) operator.Program{
 	UpgradedBulbs{}.Group(): bulbProgram[UpgradedBulbs], LivingBulbs{}.Group(): bulbProgram[LivingBulbs],
 	RestartedBulbs{}.Group(): bulbProgram[RestartedBulbs], RestoredBulbs{}.Group(): bulbProgram[RestoredBulbs],
 	UninstalledBulbs{}.Group(): bulbProgram[UninstalledBulbs], DeletedBulbs{}.Group(): bulbProgram[DeletedBulbs],
@@ -103,24 +105,24 @@ var bulbPrograms = map[string]func(release string) Program{
 //	E                     served, stored
 //
 // The controller works in the storage version.
-func bulbProgram[G interface{ Group() string }](release string) Program {
-	return Program{Name: "bulbs", Parts: func() ([]Part, error) {
+func bulbProgram[G interface{ Group() string }](release string) operator.Program {
+	return operator.Program{Name: "bulbs", Parts: func() ([]operator.Part, error) {
 		switch release {
 		case "A":
-			return []Part{controlsBulbs1[G, stored]()}, nil
+			return []operator.Part{controlsBulbs1[G, stored]()}, nil
 		case "B":
-			return []Part{controlsBulbs1[G, stored](), convertsBulbs[G, stored, served]()}, nil
+			return []operator.Part{controlsBulbs1[G, stored](), convertsBulbs[G, stored, served]()}, nil
 		case "C":
-			return []Part{controlsBulbs2[G, stored](), convertsBulbs[G, served, stored]()}, nil
+			return []operator.Part{controlsBulbs2[G, stored](), convertsBulbs[G, served, stored]()}, nil
 		case "D":
-			return []Part{controlsBulbs2[G, stored](), convertsBulbs[G, notServed, stored]()}, nil
+			return []operator.Part{controlsBulbs2[G, stored](), convertsBulbs[G, notServed, stored]()}, nil
 		}
-		return []Part{controlsBulbs2[G, stored]()}, nil
+		return []operator.Part{controlsBulbs2[G, stored]()}, nil
 	}}
 }
 
 // controlsBulbs1 returns a controller of bulbs of v1, which writes their status.
-func controlsBulbs1[G interface{ Group() string }, S versionState]() Part {
+func controlsBulbs1[G interface{ Group() string }, S versionState]() operator.Part {
 	type bulb = kube.CustomResource[bulbSpec1[G, S], bulbStatus]
 	return controller.New(func(ctx context.Context, b *bulb, c *kube.Client) (controller.Action, error) {
 		b.Status.Seen = b.Spec.Color
@@ -131,7 +133,7 @@ func controlsBulbs1[G interface{ Group() string }, S versionState]() Part {
 }
 
 // controlsBulbs2 returns a controller of bulbs of v2, which writes their status.
-func controlsBulbs2[G interface{ Group() string }, S versionState]() Part {
+func controlsBulbs2[G interface{ Group() string }, S versionState]() operator.Part {
 	type bulb = kube.CustomResource[bulbSpec2[G, S], bulbStatus]
 	return controller.New(func(ctx context.Context, b *bulb, c *kube.Client) (controller.Action, error) {
 		b.Status.Seen = joinedColor(b.Spec.Hue, b.Spec.Shade)
@@ -141,12 +143,12 @@ func controlsBulbs2[G interface{ Group() string }, S versionState]() Part {
 	})
 }
 
-func convertsBulbs[G interface{ Group() string }, S, T versionState]() Part {
+func convertsBulbs[G interface{ Group() string }, S, T versionState]() operator.Part {
 	type (
 		first  = kube.CustomResource[bulbSpec1[G, S], bulbStatus]
 		second = kube.CustomResource[bulbSpec2[G, T], bulbStatus]
 	)
-	return Convert(func(a *first, b *second) {
+	return conversion.Between(func(a *first, b *second) {
 		b.Spec.Hue, b.Spec.Shade, _ = strings.Cut(a.Spec.Color, "-")
 		b.Status = a.Status
 	}, func(b *second, a *first) {

@@ -2,7 +2,7 @@ package operator_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -15,10 +15,10 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/conversion"
+	"github.com/yare-go/yare/operator/internal/calls/certificates"
+	"github.com/yare-go/yare/operator/internal/calls/configuration"
 	"github.com/yare-go/yare/operator/internal/manifests"
-	"github.com/yare-go/yare/operator/internal/webhook/certificates"
-	"github.com/yare-go/yare/operator/internal/webhook/configuration"
-	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -42,7 +42,7 @@ func TestConversion(t *testing.T) {
 	cluster := yaretest.Shared(t)
 	defineLamps(t, cluster)
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
-	run := yaretest.RunParts(t, cluster, operator.Convert(toLamp2, toLamp1), idleLamp[lamp1]())
+	run := yaretest.RunParts(t, cluster, conversion.Between(toLamp2, toLamp1), idleLamp[lamp1]())
 	v1, v2 := kube.Namespaced[lamp1](client, namespace), kube.Namespaced[lamp2](client, namespace)
 	if _, err := v1.Create(t.Context(), &lamp1{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Spec: lampV1{"red-dark"}}); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestConversionKeepsWhatAVersionCannotExpress(t *testing.T) {
 	cluster := yaretest.Shared(t)
 	defineLamps(t, cluster)
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
-	yaretest.RunParts(t, cluster, operator.Convert(toLamp2, toLamp1))
+	yaretest.RunParts(t, cluster, conversion.Between(toLamp2, toLamp1))
 	v1, v2 := kube.Namespaced[lamp1](client, namespace), kube.Namespaced[lamp2](client, namespace)
 	// In v2 "red-" is red without a shade, which is "red" in v1.
 	if _, err := v1.Create(t.Context(), &lamp1{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Spec: lampV1{"red-"}}); err != nil {
@@ -97,7 +97,7 @@ func TestApplyThatLeavesAPartOut(t *testing.T) {
 	cluster := yaretest.Shared(t)
 	defineLamps(t, cluster)
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
-	yaretest.RunParts(t, cluster, operator.Convert(toLamp2, toLamp1))
+	yaretest.RunParts(t, cluster, conversion.Between(toLamp2, toLamp1))
 	v1 := kube.Dynamic(client, typeOf[lamp1](t).Resource, namespace)
 	v2 := kube.Dynamic(client, typeOf[lamp2](t).Resource, namespace)
 	apply := func(name string, spec map[string]any) string {
@@ -123,88 +123,6 @@ func TestApplyThatLeavesAPartOut(t *testing.T) {
 		if got := apply(name, map[string]any{"hue": "red", "shade": ""}); got != "map[hue:red]" && got != "map[hue:red shade:]" {
 			t.Errorf("%s: after an apply of an empty shade it is %s", name, got)
 		}
-	}
-}
-
-type markedSpec struct {
-	Colour string `json:"colour"`
-}
-
-func (markedSpec) Definition() kube.Definition {
-	return kube.Definition{Group: "marked.example.com", Version: "v1", Kind: "Lamp"}
-}
-
-// An object from which a conversion has left something out cannot be written, but for its finalizers at its end.
-func TestIncompleteObjectCannotBeWritten(t *testing.T) {
-	t.Parallel()
-	const mark = "versions.yare.dev/incomplete"
-	type lamp = kube.CustomResource[markedSpec, kube.None]
-	cluster := yaretest.Shared(t)
-	yaretest.Define[lamp](t, cluster)
-	namespace, client := cluster.Namespace(t), cluster.Client(t)
-	r := wire.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "marked.example.com", Version: "v1", Kind: "Lamp"}, Plural: "lamps"}
-	lamps := kube.Dynamic(client, r, namespace) // a typed read of such an object fails
-	object := func(name string) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{
-			"metadata": map[string]any{"name": name, "finalizers": []any{"example.com/a"}}, "spec": map[string]any{"colour": "red"},
-		}}
-	}
-	marked := object("marked")
-	marked.SetAnnotations(map[string]string{mark: "{}"})
-	for _, o := range []*unstructured.Unstructured{marked, object("whole")} {
-		if _, err := lamps.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
-	name := "incomplete." + namespace
-	for _, o := range operator.IncompletePolicy(name, []schema.GroupResource{{Group: r.Group, Resource: r.Plural}}) {
-		policy := &unstructured.Unstructured{Object: o}
-		if _, err := kube.Apply(t.Context(), client.WithFieldManager("test"), policy); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = client.Delete(context.Background(), policy) }) // a further test would not notice it
-	}
-	merge := func(name string, patch any) error {
-		_, err := lamps.Patch(t.Context(), name, kube.MergePatch(patch))
-		return err
-	}
-	label := map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}}
-	yaretest.Eventually(t, func() error { // the server reads policies a moment later
-		if err := merge("marked", label); !kube.IsInvalid(err) {
-			return fmt.Errorf("a label of an incomplete object: %w", err)
-		}
-		return nil
-	})
-	spec := map[string]any{"spec": map[string]any{"colour": "blue"}}
-	noFinalizers := map[string]any{"metadata": map[string]any{"finalizers": nil}}
-	for step, c := range []struct {
-		name  string
-		patch any
-		isOK  bool
-	}{
-		{"whole", label, true},
-		{"whole", spec, true},
-		{"marked", spec, false},
-		{"marked", noFinalizers, false}, // it is not being deleted
-		{"whole", map[string]any{"metadata": map[string]any{"annotations": map[string]any{mark: "{}"}}}, false},
-	} {
-		if err := merge(c.name, c.patch); (err == nil) != c.isOK || err != nil && !kube.IsInvalid(err) {
-			t.Errorf("step %d, %s: %v", step, c.name, err)
-		}
-	}
-	forged := object("forged")
-	forged.SetAnnotations(map[string]string{mark: "{}"})
-	if _, err := lamps.Create(t.Context(), forged); !kube.IsInvalid(err) {
-		t.Errorf("a new object with the mark: %v", err)
-	}
-	if err := lamps.Delete(t.Context(), "marked"); err != nil {
-		t.Fatal(err)
-	}
-	if err := merge("marked", map[string]any{"metadata": map[string]any{"finalizers": nil}, "spec": map[string]any{"colour": "blue"}}); !kube.IsInvalid(err) {
-		t.Errorf("a change of the spec at the end: %v", err)
-	}
-	if err := merge("marked", noFinalizers); err != nil {
-		t.Errorf("the removal of the finalizers at the end: %v", err)
 	}
 }
 
@@ -245,7 +163,7 @@ func withConverter[G interface{ Group() string }](i *installation) *installation
 		second = kube.CustomResource[ball2[G], kube.None]
 	)
 	i.program.Parts = func() ([]operator.Part, error) {
-		return []operator.Part{operator.Convert(
+		return []operator.Part{conversion.Between(
 			func(a *first, b *second) { b.Spec.Hue = a.Spec.Colour },
 			func(b *second, a *first) { a.Spec.Colour = b.Spec.Hue },
 		)}, nil
@@ -380,19 +298,23 @@ func TestUninstallHandsConversionsOver(t *testing.T) {
 	}
 	mustHaveNoAnnotations()
 	bundle := testBundle(t)
-	p, err := crdpublishing.New(crdpublishing.Config{
-		Paths: map[string]string{"balls.handed.example.com": "/convert.balls.handed.example.com"}, Log: slog.New(slog.DiscardHandler),
-		Target:    configuration.Target{ServiceNamespace: other, ServiceName: i.name},
-		BundleFor: func([]byte) []byte { return bundle }, Changed: func() <-chan struct{} { return nil }, Client: i.client.WithFieldManager("other"),
-	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var publishing sync.WaitGroup
+	t.Cleanup(func() { cancel(); publishing.Wait() })
+	service := newService(slog.New(slog.DiscardHandler))
+	service.Client, service.IsPublishedByProgram = i.client.WithFieldManager("other"), true
+	service.Target = configuration.Target{ServiceNamespace: other, ServiceName: i.name}
+	service.BundleFor, service.Changed = func([]byte) []byte { return bundle }, func() <-chan struct{} { return nil }
+	service.Go = func(f func(context.Context) error) { publishing.Go(func() { _ = f(ctx) }) } // it returns nil
+	parts, err := i.program.Parts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var publishing sync.WaitGroup
-	publishing.Go(func() { _ = p.Run(ctx) }) // it returns nil
-	t.Cleanup(func() { cancel(); publishing.Wait() })
-	yaretest.Eventually(t, p.Ready)
+	h := handlerOf(t, service.Program, parts...)
+	if err := errors.Join(h.Prepare(service), h.Start(ctx, service)); err != nil {
+		t.Fatal(err)
+	}
+	yaretest.Eventually(t, h.Ready)
 	if got := converter(); got != i.in {
 		t.Errorf("before the uninstall the conversion is that of %v", got)
 	}

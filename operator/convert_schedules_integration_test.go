@@ -15,11 +15,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/conversion"
+	"github.com/yare-go/yare/operator/internal/manifests"
+	"github.com/yare-go/yare/operator/webhook"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -91,13 +93,13 @@ func joined(hue, shade string) string {
 
 // oldTurns and newTurns are the programs of the two releases.
 func oldTurns() operator.Part {
-	return operator.Convert(func(a *turnOld1, b *turnOld2) {
+	return conversion.Between(func(a *turnOld1, b *turnOld2) {
 		b.Spec.Hue, b.Spec.Shade, _ = strings.Cut(a.Spec.Colour, "-")
 	}, func(b *turnOld2, a *turnOld1) { a.Spec.Colour = joined(b.Spec.Hue, b.Spec.Shade) })
 }
 
 func newTurns() operator.Part {
-	return operator.Convert(func(a *turn1, b *turn2) {
+	return conversion.Between(func(a *turn1, b *turn2) {
 		b.Spec.Hue, b.Spec.Shade, _ = strings.Cut(a.Spec.Colour, "-")
 		b.Spec.Watts = a.Spec.Watts
 	}, func(b *turn2, a *turn1) {
@@ -341,7 +343,7 @@ func TestAppliesInTwoVersions(t *testing.T) {
 	cluster := yaretest.Shared(t)
 	cluster.Define(t, typeOf[own1](t), typeOf[own2](t))
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
-	yaretest.RunParts(t, cluster, operator.Convert(func(a *own1, b *own2) {
+	yaretest.RunParts(t, cluster, conversion.Between(func(a *own1, b *own2) {
 		b.Spec = ownSpec2{a.Spec.A1, a.Spec.B1, a.Spec.C1}
 	}, func(b *own2, a *own1) { a.Spec = ownSpec1{A1: b.Spec.A2, B1: b.Spec.B2, C1: b.Spec.C2} }))
 	apis := []kube.API[unstructured.Unstructured]{
@@ -472,11 +474,11 @@ func (laterSpec1) Definition() kube.Definition { return lampDefinition(movedGrou
 func (laterSpec2) Definition() kube.Definition { return lampDefinition(movedGroup, "v2", true) }
 
 func movedParts() operator.Part {
-	return operator.Convert(func(a *moved1, b *moved2) { b.Spec.Hue = a.Spec.Colour }, func(b *moved2, a *moved1) { a.Spec.Colour = b.Spec.Hue })
+	return conversion.Between(func(a *moved1, b *moved2) { b.Spec.Hue = a.Spec.Colour }, func(b *moved2, a *moved1) { a.Spec.Colour = b.Spec.Hue })
 }
 
 func laterParts() operator.Part {
-	return operator.Convert(func(a *later1, b *later2) { b.Spec.Hue = a.Spec.Colour }, func(b *later2, a *later1) { a.Spec.Colour = b.Spec.Hue })
+	return conversion.Between(func(a *later1, b *later2) { b.Spec.Hue = a.Spec.Colour }, func(b *later2, a *later1) { a.Spec.Colour = b.Spec.Hue })
 }
 
 // Row 6: all replicas are down, and nothing converts, while the storage version of the CustomResourceDefinition changes. The
@@ -672,8 +674,13 @@ func TestStoredObjectsThatDoNotConvert(t *testing.T) {
 		}
 		return nil
 	})
-	policy := "incomplete." + namespace
-	for _, o := range operator.IncompletePolicy(policy, []schema.GroupResource{{Group: formerGroup, Resource: "lamps"}}) {
+	converter := conversion.Between(func(a *former1, b *former2) {
+		if a.Spec.Colour == "panic" {
+			panic("this colour is not known")
+		}
+		b.Spec = formerSpec2{a.Spec.Colour, a.Spec.Size}
+	}, func(b *former2, a *former1) { a.Spec = formerSpec1{Colour: b.Spec.Hue, Size: b.Spec.Size} })
+	for _, o := range incompletePolicies(t, manifests.Installation{Name: "former", Namespace: namespace}, converter) {
 		object := &unstructured.Unstructured{Object: o}
 		if _, err := kube.Apply(t.Context(), client.WithFieldManager("test"), object); err != nil {
 			t.Fatal(err)
@@ -681,12 +688,7 @@ func TestStoredObjectsThatDoNotConvert(t *testing.T) {
 		t.Cleanup(func() { _ = client.Delete(context.Background(), object) }) // a further test would not notice it
 	}
 	var reconciled, cleaned names
-	yaretest.RunParts(t, cluster, operator.Convert(func(a *former1, b *former2) {
-		if a.Spec.Colour == "panic" {
-			panic("this colour is not known")
-		}
-		b.Spec = formerSpec2{a.Spec.Colour, a.Spec.Size}
-	}, func(b *former2, a *former1) { a.Spec = formerSpec1{Colour: b.Spec.Hue, Size: b.Spec.Size} }),
+	yaretest.RunParts(t, cluster, converter,
 		controller.New(func(_ context.Context, l *former2, _ *kube.Client) (controller.Action, error) {
 			reconciled.add(l.Name)
 			return controller.Action{}, nil
@@ -812,7 +814,7 @@ func TestForgedAnnotations(t *testing.T) {
 	cluster.Define(t, typeOf[forged1](t), typeOf[forged2](t))
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
 	v1, v2 := kube.Dynamic(client, typeOf[forged1](t).Resource, namespace), kube.Dynamic(client, typeOf[forged2](t).Resource, namespace)
-	yaretest.RunParts(t, cluster, operator.Convert(func(a *forged1, b *forged2) {
+	yaretest.RunParts(t, cluster, conversion.Between(func(a *forged1, b *forged2) {
 		if a.Spec.Schedule != "@hourly" {
 			b.Spec.Minute = a.Spec.Schedule
 		}
@@ -930,8 +932,8 @@ func TestValidatorsSeeWhatAConversionPutsBack(t *testing.T) {
 	cluster.Define(t, typeOf[guarded1](t), typeOf[guarded2](t))
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
 	v1, v2 := kube.Dynamic(client, typeOf[guarded1](t).Resource, namespace), kube.Dynamic(client, typeOf[guarded2](t).Resource, namespace)
-	yaretest.RunParts(t, cluster, operator.Convert(func(*guarded1, *guarded2) {}, func(*guarded2, *guarded1) {}),
-		operator.Validate(func(_ context.Context, _, after *guarded1, _ *kube.Client) error {
+	yaretest.RunParts(t, cluster, conversion.Between(func(*guarded1, *guarded2) {}, func(*guarded2, *guarded1) {}),
+		webhook.Validate(func(_ context.Context, _, after *guarded1, _ *kube.Client) error {
 			if after.Spec.Tier == "gold" {
 				return errors.New("nobody gets gold")
 			}

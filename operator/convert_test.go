@@ -7,6 +7,7 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/conversion"
 )
 
 // lampDefinition is the definition of a version of Lamps. The versions of a kind differ in their fields: a Lamp of v1 has one
@@ -61,11 +62,11 @@ func TestWrongConverters(t *testing.T) {
 			[]operator.Part{idleLamp[lamp1](), idleLamp[lamp2]()},
 			"the versions v1 and v2 of Lamp.lamps.example.com have different fields, and no converter connects them",
 		},
-		"a nil function": {[]operator.Part{operator.Convert[lamp1, lamp2](nil, toLamp1)}, "nil"},
+		"a nil function": {[]operator.Part{conversion.Between[lamp1, lamp2](nil, toLamp1)}, "nil"},
 		"one version twice": {
-			[]operator.Part{operator.Convert(func(*lamp1, *lamp1) {}, func(*lamp1, *lamp1) {})}, "v1",
+			[]operator.Part{conversion.Between(func(*lamp1, *lamp1) {}, func(*lamp1, *lamp1) {})}, "v1",
 		},
-		"a second path": {[]operator.Part{operator.Convert(toLamp2, toLamp1), operator.Convert(toLamp1, toLamp2)}, "Lamp"},
+		"a second path": {[]operator.Part{conversion.Between(toLamp2, toLamp1), conversion.Between(toLamp1, toLamp2)}, "Lamp"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

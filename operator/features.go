@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,18 +9,28 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // features are the features that the parts of a program bring: see package feature.
 type features struct {
 	program *feature.Program
-	// all and declarations have the order of the packages in the table of names. Features that the table lacks come last.
-	all          []feature.Feature
-	declarations []feature.Declaration
+	// all has the order in which the table of names has the flags and commands of the features. Features that the table
+	// lacks come last.
+	all []declaredFeature
+}
+
+// declaredFeature is a feature with its declaration.
+type declaredFeature struct {
+	feature.Feature
+	declaration feature.Declaration
 }
 
 // partsWithin returns parts, and after each of them the parts inside of it. A part such as that of [OnEveryReplica] has
@@ -38,79 +49,134 @@ func partsWithin(parts []Part) (all []Part) {
 	return all
 }
 
-// newFeatureProgram returns what features know of a program. address is that of --listen, or empty.
-func newFeatureProgram(name, command, address string) *feature.Program {
+// newFeatureProgram returns what features know of a program by its command line alone.
+func newFeatureProgram(name string, line *commandLine) *feature.Program {
 	return &feature.Program{
-		Name: name, Command: command, Pages: feature.Pages{Address: address, Flag: "--listen"},
-		IsDevelopment: command == "run" && os.Getenv(access.CheckVariable) != "",
+		Name: name, Command: line.command, Version: versions(),
+		IsDevelopment: line.command == "run" && os.Getenv(access.CheckVariable) != "",
+		Watched:       line.namespaces, Namespace: cmp.Or(line.install.namespace, installNamespaceOf(name)),
+		Pages: feature.Pages{Address: line.listen.address, Flag: "--listen"},
 	}
 }
 
-// newFeatures returns the features that parts bring. Parts that bring the same one bring it once.
-func newFeatures(parts []Part, program *feature.Program) features {
+// newFeatures returns the features that parts bring, or what is wrong with the parts that bring them. needs are those of
+// all parts together.
+func newFeatures(parts []Part, needs kube.Needs, program *feature.Program) (features, error) {
 	made := features{program: program}
-	var packages []string
-	for _, n := range feature.FlagNames() {
-		if !slices.Contains(packages, n.Package) {
-			packages = append(packages, n.Package)
-		}
-	}
-	byPackage := make(map[string]feature.Feature)
-	declarations := make(map[string]feature.Declaration)
+	program.Needs = needs
+	var bringers []feature.Bringer
 	for _, part := range partsWithin(parts) {
-		if bringer, ok := part.(feature.Bringer); ok {
-			f := bringer.Feature()
-			d := f.Declare(program)
-			if !slices.Contains(packages, d.Package) { // a feature without a flag
-				packages = append(packages, d.Package)
-			}
-			byPackage[d.Package], declarations[d.Package] = f, d
+		program.Parts = append(program.Parts, part)
+		isSame := func(other feature.Bringer) bool {
+			return other.FeatureName() == part.(feature.Bringer).FeatureName()
+		}
+		if bringer, ok := part.(feature.Bringer); ok && !slices.ContainsFunc(bringers, isSame) {
+			bringers = append(bringers, bringer)
 		}
 	}
-	for _, name := range packages {
-		if f, ok := byPackage[name]; ok {
-			made.all, made.declarations = append(made.all, f), append(made.declarations, declarations[name])
+	var errs []error
+	for _, bringer := range bringers {
+		f := bringer.NewFeature()
+		d, err := f.Declare(program)
+		errs = append(errs, err)
+		made.all = append(made.all, declaredFeature{f, d})
+	}
+	slices.SortStableFunc(made.all, func(a, b declaredFeature) int {
+		return tablePosition(a.declaration) - tablePosition(b.declaration)
+	})
+	if errors.Join(errs...) == nil {
+		errs = append(errs, checkVersions(ownDefinitions(needs), made.converted()))
+	}
+	return made, errors.Join(errs...)
+}
+
+// tablePosition returns where the table of names has the first flag or command of d.
+func tablePosition(d feature.Declaration) int {
+	names := feature.Names()
+	for i, n := range names {
+		if slices.ContainsFunc(d.Flags, func(f feature.Flag) bool { return f.Name == n.Name }) ||
+			slices.ContainsFunc(d.Commands, func(c feature.Command) bool { return c.Name == n.Name }) {
+			return i
 		}
 	}
-	return made
+	return len(names)
+}
+
+// converted returns the kinds whose objects API servers convert by calls to the program.
+func (fs features) converted() map[schema.GroupKind]bool {
+	kinds := make(map[schema.GroupKind]bool)
+	for _, f := range fs.all {
+		for _, gk := range f.declaration.Converted {
+			kinds[gk] = true
+		}
+	}
+	return kinds
+}
+
+// command returns a command of the features, or an error that names the part that brings the command.
+func (fs features) command(name string) (feature.Command, error) {
+	for _, f := range fs.all {
+		if i := slices.IndexFunc(f.declaration.Commands, func(c feature.Command) bool { return c.Name == name }); i >= 0 {
+			return f.declaration.Commands[i], nil
+		}
+	}
+	for _, n := range feature.Names() {
+		if n.IsCommand && n.Name == name {
+			return feature.Command{}, n.MissingError(modulePath)
+		}
+	}
+	return feature.Command{}, fmt.Errorf("there is no command %s", name)
+}
+
+// commands returns all commands of the features.
+func (fs features) commands() (all []feature.Command) {
+	for _, f := range fs.all {
+		all = append(all, f.declaration.Commands...)
+	}
+	return all
 }
 
 // flag returns a flag of the features. It reports whether one has the flag.
 func (fs features) flag(name string) (feature.Flag, bool) {
-	for _, d := range fs.declarations {
-		if i := slices.IndexFunc(d.Flags, func(f feature.Flag) bool { return f.Name == name }); i >= 0 {
-			return d.Flags[i], true
+	for _, f := range fs.all {
+		if i := slices.IndexFunc(f.declaration.Flags, func(f feature.Flag) bool { return f.Name == name }); i >= 0 {
+			return f.declaration.Flags[i], true
 		}
 	}
 	return feature.Flag{}, false
 }
 
 // setFlags sets the flags that the command line gives, in their order, and checks them together. It returns the
-// permissions that the flags need. A wrong value is a usageError.
-func (fs features) setFlags(given []givenFlag) (needed []kube.Access, err error) {
+// permissions that the flags need, and the flags that it ignores, because the program has no part that brings them. A
+// wrong value is a usageError.
+func (fs features) setFlags(given []givenFlag) (needed []kube.Access, ignored []feature.Name, err error) {
 	for _, g := range given {
 		f, ok := fs.flag(g.name.Name)
+		if !ok && g.name.IsIgnored {
+			ignored = append(ignored, g.name)
+			continue
+		}
 		if !ok {
-			return nil, g.name.MissingError(modulePath)
+			return nil, nil, g.name.MissingError(modulePath)
 		}
 		if err := f.Set(g.text); err != nil {
-			return nil, usageError{fmt.Errorf("invalid value %q for flag -%s: %w", g.text, g.name.Name, err)}
+			return nil, nil, usageError{fmt.Errorf("invalid value %q for flag -%s: %w", g.text, g.name.Name, err)}
 		}
 	}
-	for _, d := range fs.declarations {
-		access, err := d.Check()
+	for _, f := range fs.all {
+		access, err := f.declaration.Check()
 		if err != nil {
-			return nil, usageError{err}
+			return nil, nil, usageError{err}
 		}
 		needed = append(needed, access...)
 	}
-	return needed, nil
+	return needed, ignored, nil
 }
 
 // help returns the flags for the help of a program.
 func (fs features) help() (specs []flagSpec) {
-	for _, n := range feature.FlagNames() {
-		if f, ok := fs.flag(n.Name); ok {
+	for _, n := range feature.Names() {
+		if f, ok := fs.flag(n.Name); ok && !n.IsCommand {
 			specs = append(specs, flagSpec{n.Name, n.Argument, f.Set, strings.Join(n.Commands, " "), f.Help})
 		}
 	}
@@ -128,13 +194,13 @@ func (fs features) install(p *feature.Plan) error {
 
 // hasObserver reports whether a feature can observe reconciles.
 func (fs features) hasObserver() bool {
-	return slices.ContainsFunc(fs.all, func(f feature.Feature) bool { _, ok := f.(feature.Observer); return ok })
+	return slices.ContainsFunc(fs.all, func(f declaredFeature) bool { _, ok := f.Feature.(feature.Observer); return ok })
 }
 
 // observe returns the observer of the controllers, with next inside.
 func (fs features) observe(next controller.Observer) controller.Observer {
 	for _, f := range fs.all {
-		if o, ok := f.(feature.Observer); ok {
+		if o, ok := f.Feature.(feature.Observer); ok {
 			next = o.Observe(next)
 		}
 	}
@@ -166,16 +232,51 @@ func (fs features) end() {
 	}
 }
 
+// checkDefinitions lets the features look at the definitions of an installation: see [feature.Checker].
+func (fs features) checkDefinitions(
+	ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition,
+) error {
+	var errs []error
+	for _, f := range fs.all {
+		if c, ok := f.Feature.(feature.Checker); ok {
+			errs = append(errs, c.CheckDefinitions(ctx, client, definitions))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkObjects lets the features look at the other objects of an installation: see [feature.Checker].
+func (fs features) checkObjects(ctx context.Context, client *kube.Client, printNote func(string)) error {
+	var errs []error
+	for _, f := range fs.all {
+		if c, ok := f.Feature.(feature.Checker); ok {
+			errs = append(errs, c.CheckObjects(ctx, client, printNote))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// uninstall returns what the features leave behind: see [feature.Uninstaller]. name is that of the objects of the
+// installation.
+func (fs features) uninstall(name string) (before []wire.Resource, secretsAfter []string) {
+	for _, f := range fs.all {
+		if u, ok := f.Feature.(feature.Uninstaller); ok {
+			before, secretsAfter = append(before, u.ResourcesBefore()...), append(secretsAfter, u.SecretsAfter(name)...)
+		}
+	}
+	return before, secretsAfter
+}
+
 // givenFlag is a flag of a feature that the command line has. The program has no parts yet when it reads the command
 // line, because the parts depend on the program's own flags.
 type givenFlag struct {
-	name feature.FlagName
+	name feature.Name
 	text string
 }
 
 // flagRecorder is the value of one flag of a feature. It records what the command line has.
 type flagRecorder struct {
-	name  feature.FlagName
+	name  feature.Name
 	given *[]givenFlag
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator/internal/migration"
 )
 
 // options holds the values of the built-in flags.
@@ -25,7 +24,6 @@ type options struct {
 	namespaces []string
 	listen     listenFlags
 	election   electionFlags
-	webhooks   webhookFlags
 	verbose    bool
 	// isVersion is true if the user asks for the version by --version.
 	isVersion bool
@@ -35,7 +33,6 @@ type options struct {
 	install   installFlags
 	manifests manifestFlags
 	uninstall uninstallFlags
-	migrate   migrateFlags
 }
 
 // electionFlags are the flags of the leader election.
@@ -83,42 +80,30 @@ type flagSpec struct {
 	help     string
 }
 
-// The commands that accept a flag.
+// The commands of this package that accept a flag. A command of a feature accepts the flags that the table of names says.
 const (
-	everyCommand      = "run crd permissions manifests uninstall migrate version " + revokeCommand
-	clusterCommands   = "run permissions manifests uninstall migrate " + revokeCommand
-	runCommands       = "run permissions manifests uninstall " + revokeCommand
-	namespaceCommands = "permissions manifests uninstall " + revokeCommand
-	installCommands   = "manifests uninstall " + revokeCommand
-	changeCommands    = "uninstall migrate"
+	everyCommand      = "run crd permissions manifests uninstall version"
+	runCommands       = "run permissions manifests uninstall"
+	namespaceCommands = "permissions manifests uninstall"
+	installCommands   = "manifests uninstall"
 	// ownFlagCommands are the commands that have flags of their own. A program can have a flag of the same name: its value
 	// stands after --.
-	ownFlagCommands = "manifests uninstall migrate"
-	// revokeCommand is a command that only programs with webhooks or converters have. It stands at the end of each text above, where
-	// the help cuts it off.
-	revokeCommand = "revoke-webhook-authority"
+	ownFlagCommands = "manifests uninstall"
 )
 
 // builtInFlags returns all built-in flags of a program of that name. The command line, the help and the check of the
 // program's own flags use this table.
 func (o *options) builtInFlags(program string) []flagSpec {
-	m, u, g := &o.manifests, &o.uninstall, &o.migrate
+	m, u := &o.manifests, &o.uninstall
 	return []flagSpec{
-		{"kubeconfig", "FILE", &o.config.Kubeconfig, clusterCommands,
+		{"kubeconfig", "FILE", &o.config.Kubeconfig, runCommands,
 			"how to reach the cluster. Default: the files in the environment variable KUBECONFIG, else ~/.kube/config, else, in a Pod, its ServiceAccount"},
-		{"context", "NAME", &o.config.Context, clusterCommands, "the context of the kubeconfig. Default: its current one"},
+		{"context", "NAME", &o.config.Context, runCommands, "the context of the kubeconfig. Default: its current one"},
 		{"watch-namespace", "NAME", addNamespace(&o.namespaces), runCommands, "work in this namespace only; may be repeated. Default: all"},
 		{"listen", "ADDRESS", feature.SetAddress(&o.listen.address), runCommands,
 			"serve /healthz, /readyz and /metrics there, over HTTP; such as :8080. Default: nowhere"},
 		{"listen-probes", "ADDRESS", feature.SetAddress(&o.listen.probesAddress), runCommands,
 			"serve /healthz and /readyz there too, over HTTP; such as :8081, for the kubelet. Default: nowhere"},
-		{"webhooks", "ADDRESS", o.webhooks.setAddress, runCommands,
-			"serve the webhooks of the program there, such as :9443. Default: nowhere. The empty text is for a program that neither serves nor publishes them"},
-		{"webhook-service", "NAME", feature.SetLabel(&o.webhooks.service, "the name of the Service"), runCommands,
-			"the Service by which API servers call the webhooks. Default: that with the name of the program"},
-		{"webhook-cert", "FILE", &o.webhooks.cert, runCommands,
-			"the certificate for --webhooks, which is read again when it changes. Then the program publishes nothing. Default: the program makes and publishes its certificates"},
-		{"webhook-key", "FILE", &o.webhooks.key, runCommands, "the key of --webhook-cert"},
 		{"leader-elect", "", &o.election.isOn, runCommands,
 			"work only while this replica leads, by a Lease in its namespace; for programs that run more than once. Default: work at once"},
 		{"lease-duration", "D", o.election.setDuration, runCommands,
@@ -135,7 +120,7 @@ func (o *options) builtInFlags(program string) []flagSpec {
 		{"memory-limit", "SIZE", &m.MemoryLimit, "manifests", "such as 256Mi. Default: none"},
 		{"cpu-limit", "AMOUNT", &m.CPULimit, "manifests", "such as 500m. Default: none"},
 		{"priority-class", "NAME", &m.PriorityClass, "manifests", "the priority class of the Pods. Default: that of the cluster"},
-		{"service-account-annotation", "KEY=VALUE", m.addAccountAnnotation, "manifests", "such as the role of a cloud; may be repeated"},
+		{"service-account-annotation", "KEY=VALUE", feature.AddAnnotation(&m.AccountAnnotations, "example.com/role=operator"), "manifests", "such as the role of a cloud; may be repeated"},
 		{"env", "NAME=VALUE", m.AddEnv, "manifests", "an environment variable of the program; may be repeated"},
 		{"env-from", "KIND/NAME", m.AddEnvFrom, "manifests", "all keys of secret/NAME or configmap/NAME as environment variables; may be repeated"},
 		{"volume", "SOURCE=PATH", m.AddVolume, "manifests", "such as secret/NAME=/etc/database; also configmap, persistentvolumeclaim, and emptydir without a name; may be repeated"},
@@ -143,9 +128,6 @@ func (o *options) builtInFlags(program string) []flagSpec {
 		{"architecture", "NAME", (*textList)(&m.Architectures), "manifests", "may be repeated. Default: amd64 and arm64"},
 		{"network-policy", "", &m.NetworkPolicy, "manifests", "print a NetworkPolicy too"},
 		{"network-policy-from", "LABEL=VALUE", m.addPolicyLabel, "manifests", "let only namespaces with this label read the metrics; may be repeated. Default: all"},
-		{"webhook-entries", "", &m.webhookEntries, "manifests", "print the webhook configurations with their entries. Default: the program writes the entries"},
-		{"webhook-annotation", "KEY=VALUE", m.addWebhookAnnotation, "manifests", "an annotation of the webhook configurations, such as cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE; may be repeated"},
-		{"webhook-secret", "NAME", feature.SetLabel(&m.webhookSecret, "the name of the Secret"), "manifests", "the Secret with the certificate for --webhooks: tls.crt and tls.key. The program then issues no certificate and publishes nothing, and the configurations are printed with their entries"},
 		{"service-monitor", "", &m.ServiceMonitor, "manifests", "print a ServiceMonitor too"},
 		{"kustomize", "FOLDER", &m.kustomize, "manifests", "write a base there instead"},
 		{"helm", "FOLDER", &m.helm, "manifests", "write a chart there instead"},
@@ -155,10 +137,8 @@ func (o *options) builtInFlags(program string) []flagSpec {
 		{"abandon-cleanup", "", &u.abandonCleanup, "uninstall", "do not wait: remove the finalizers of the program"},
 		{"remove-finalizers", "", &u.removeFinalizers, "uninstall", "remove the finalizers of the program from the objects that stay, without a cleanup"},
 		{"timeout", "D", setTimeout(&u.timeout), "uninstall", "how long each wait may take. Default: 5m"},
-		{"yes", "", &o.isConfirmed, changeCommands, "do not ask"},
-		{"dry-run", "", &o.isDryRun, changeCommands, "change nothing"},
-		{"rate", "N", setRate(&g.rate), "migrate", "write at most N objects in a second. Default: " + strconv.Itoa(migration.DefaultRate)},
-		{"remove-version", "VERSION", feature.SetLabel(&g.removedVersion, "the name of the version"), "migrate", "remove this version from the definitions too, before a rollback to a release without it"},
+		{"yes", "", &o.isConfirmed, "uninstall", "do not ask"},
+		{"dry-run", "", &o.isDryRun, "uninstall", "change nothing"},
 	}
 }
 
@@ -175,12 +155,15 @@ func (o *options) check(command string) error {
 	if (o.election != electionFlags{}) && !o.election.isOn && command == "run" {
 		return errors.New("--lease-duration, --lease-name and --lease-namespace are for --leader-elect: give it too")
 	}
-	return o.webhooks.check()
+	return nil
 }
 
 // isFor reports whether a command accepts the flag.
 func (s flagSpec) isFor(command string) bool {
-	return slices.Contains(strings.Fields(s.commands), command)
+	return slices.Contains(strings.Fields(s.commands), command) ||
+		slices.ContainsFunc(feature.Names(), func(n feature.Name) bool {
+			return n.IsCommand && n.Name == command && slices.Contains(n.Flags, s.name)
+		})
 }
 
 // addTo adds the flag to set.
@@ -215,16 +198,6 @@ func setTimeout(value *time.Duration) func(string) error {
 			err = errors.New("it must be above zero")
 		}
 		return err
-	}
-}
-
-// setRate returns a function that sets value to a number from 1 to 1000.
-func setRate(value *int) func(string) error {
-	return func(text string) (err error) {
-		if *value, err = strconv.Atoi(text); err != nil || *value < 1 || *value > 1000 {
-			return errors.New("write a number from 1 to 1000")
-		}
-		return nil
 	}
 }
 

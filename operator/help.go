@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -20,10 +21,10 @@ const (
 	helpWidth = 72
 )
 
-// writeHelp prints how to call a program of that name. brought are the flags of its features. brought, parts and
-// defined are nil if the parts of the program cannot be made.
+// writeHelp prints how to call a program of that name. brought are its features. They have nothing, and defined is nil,
+// if the parts of the program cannot be made.
 func writeHelp(
-	w io.Writer, program string, builtIn, brought []flagSpec, own []*flag.Flag, parts []Part, defined []kube.Type,
+	w io.Writer, program string, builtIn []flagSpec, brought features, own []*flag.Flag, defined []kube.Type,
 ) {
 	var names []string
 	for _, t := range defined { // several parts can have one type
@@ -36,43 +37,30 @@ func writeHelp(
 	if len(names) > 0 {
 		kinds = " for " + strings.Join(names, ", ")
 	}
-	indent := "\n" + strings.Repeat(" ", len(program)+18)
 	command := ownCommand(program)
 	fmt.Fprintf(w, "%s is a Kubernetes operator%s.\n\nUsage:\n", program, kinds)
-	for _, c := range [][2]string{
-		{"[run] [flags]", "run until a signal"},
-		{"crd", "print its CustomResourceDefinitions; to apply them:" + indent + command + " crd | kubectl apply -f -"},
-		{"permissions", "print the Roles and the ClusterRole that it needs with these flags of run"},
-		{"manifests", "print what installs it in a cluster with these flags of run; to apply it:" + indent + command +
+	usage := []feature.Command{
+		{Name: "[run] [flags]", Help: "run until a signal"},
+		{Name: "crd", Help: "print its CustomResourceDefinitions; to apply them:\n" + command + " crd | kubectl apply -f -"},
+		{Name: "permissions", Help: "print the Roles and the ClusterRole that it needs with these flags of run"},
+		{Name: "manifests", Help: "print what installs it in a cluster with these flags of run; to apply it:\n" + command +
 			" manifests --image IMAGE | kubectl apply --server-side -f -"},
-		{"uninstall", "remove it from a cluster"},
-		{"version", "print its version"},
-	} {
-		fmt.Fprintf(w, "  %s %-13s %s\n", program, c[0], c[1])
+		{Name: "uninstall", Help: "remove it from a cluster"},
+		{Name: "version", Help: "print its version"},
 	}
-	hasConverter := len(convertedKinds(parts)) > 0
-	if hasConverter {
-		fmt.Fprintf(w, "  %s %-13s %s\n",
-			program, "migrate", "store all objects in the storage version, so that a version can go. It needs get,"+indent+
-				"list and patch of the objects with their status, and of the CustomResourceDefinitions")
-	}
-	servesCalls := hasWebhooksOrConverters(parts)
-	if servesCalls {
-		fmt.Fprintf(w, "  %s %s\n%sreplace the CA of its webhooks at once, as after the theft of a key, in the\n%s"+
-			"installation that --namespace and --name-prefix name. Calls may fail for seconds\n", program,
-			revokeCommand, indent[1:], indent[1:])
+	indent := strings.Repeat(" ", len(program)+18)
+	for _, c := range append(usage, brought.commands()...) {
+		name := fmt.Sprintf("%-13s ", c.Name)
+		if len(c.Name) > 13 {
+			name = c.Name + "\n" + indent
+		}
+		fmt.Fprintf(w, "  %s %s%s\n", program, name, strings.ReplaceAll(c.Help, "\n", "\n"+indent))
 	}
 	commands := ""
-	for _, s := range withBrought(builtIn, brought) {
-		if !servesCalls && strings.HasPrefix(s.name, "webhook") {
-			continue
-		}
-		if !hasConverter && s.commands == "migrate" {
-			continue
-		}
+	for _, s := range withBrought(builtIn, brought.help()) {
 		if s.commands != commands {
 			commands = s.commands
-			fmt.Fprintf(w, "\nFlags of %s:\n", strings.ReplaceAll(strings.TrimSuffix(commands, " "+revokeCommand), " ", ", "))
+			fmt.Fprintf(w, "\nFlags of %s:\n", strings.ReplaceAll(commands, " ", ", "))
 		}
 		dashes := "--"
 		if len(s.name) == 1 {
@@ -82,13 +70,34 @@ func writeHelp(
 		s.addTo(set)
 		writeFlag(w, dashes+s.name+" "+s.argument, s.help, set.Lookup(s.name).DefValue)
 	}
+	for _, c := range brought.commands() {
+		fmt.Fprintf(w, "\n%s also has: %s\n", c.Name, acceptedFlags(c.Name))
+	}
 	if len(own) > 0 {
-		fmt.Fprint(w, "\nFlags of this program, for run, crd, permissions, manifests, uninstall and migrate:\n")
+		commands := []string{"run", "crd", "permissions", "manifests", "uninstall"}
+		for _, c := range brought.commands() {
+			commands = append(commands, c.Name)
+		}
+		last := len(commands) - 1
+		fmt.Fprintf(w, "\nFlags of this program, for %s and %s:\n", strings.Join(commands[:last], ", "), commands[last])
 	}
 	for _, f := range own {
 		value, usage := flag.UnquoteUsage(f)
 		writeFlag(w, "--"+f.Name+" "+value, usage, f.DefValue)
 	}
+}
+
+// acceptedFlags returns the flags of package operator that a command of a feature accepts, for the help.
+func acceptedFlags(command string) string {
+	var flags []string
+	for _, n := range feature.Names() {
+		if n.IsCommand && n.Name == command {
+			for _, name := range n.Flags {
+				flags = append(flags, strings.Repeat("-", min(len(name), 2))+name)
+			}
+		}
+	}
+	return strings.Join(flags, ", ")
 }
 
 // withBrought returns builtIn with the flags of features, each behind the last flag of the same commands.

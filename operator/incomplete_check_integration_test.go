@@ -10,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/conversion"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -41,7 +42,7 @@ type (
 
 // convertsLens returns a converter whose function to v2 panics for the colour panic.
 func convertsLens[V, W interface{ Definition() kube.Definition }]() operator.Part {
-	return operator.Convert(func(a *lens1[V], b *lens2[W]) {
+	return conversion.Between(func(a *lens1[V], b *lens2[W]) {
 		if a.Spec.Colour == "panic" {
 			panic("this colour is not known")
 		}

@@ -3,7 +3,6 @@ package operator
 import (
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +35,8 @@ type installPlan struct {
 	args []string
 	// port is where the program serves its metrics, or 0, and probesPort is where it serves its health.
 	port, probesPort int
-	webhooks         webhookPlan
+	// brought is what the features add.
+	brought feature.Plan
 	// errs are what is wrong with the flags.
 	errs []error
 }
@@ -51,9 +51,8 @@ func (p *installPlan) complete() (*manifests.Options, error) {
 		p.options.manifests.Architectures = []string{"amd64", "arm64"}
 	}
 	p.addElection()
-	p.addPages()
 	p.addProbes()
-	p.addWebhooks()
+	p.addFeatures()
 	p.args = append(p.args, p.options.manifests.args...)
 	p.needs.Rules = append(slices.Clone(p.needs.Rules),
 		retentionRules(p.parts, p.options.namespaces, p.name, p.namespace)...)
@@ -65,9 +64,9 @@ func (p *installPlan) complete() (*manifests.Options, error) {
 			Program: p.program, Name: p.name, Namespace: p.namespace, ManagedBy: manifests.ManagedBy,
 		},
 		Choices: p.options.manifests.Choices, Version: programVersion(), OwnNamespace: p.options.install.namespace == "",
-		Args: p.args, Port: p.port, IsSecure: p.features.program.Pages.IsChecked,
+		Args: p.args, Port: p.port, HasTLS: p.features.program.Pages.IsChecked,
 		ProbesPort: p.probesPort, GraceSeconds: p.graceSeconds(),
-		Definitions: definitions, Roles: p.roles(), AddWebhooks: p.webhooks.addTo,
+		Definitions: definitions, Roles: p.roles(), IsCalled: p.brought.IsCalled, Edits: p.brought.Edits,
 	}, errors.Join(p.errs...)
 }
 
@@ -131,48 +130,38 @@ func (p *installPlan) addElection() {
 	}
 }
 
-// addPages adds what the features need, and finds the port of the pages.
-func (p *installPlan) addPages() {
-	plan := feature.Plan{Watched: p.options.namespaces, HasServiceMonitor: p.options.manifests.ServiceMonitor}
-	p.recordError(p.features.install(&plan))
-	p.args, p.options.manifests.TLSSecret = append(p.args, plan.Args...), plan.TLSSecret
-	p.addAccess(plan.Access)
-	pages := p.features.program.Pages
-	var err error
-	p.port, err = podPort(pages.Flag, pages.Address)
-	p.recordError(err)
-	if p.options.manifests.ServiceMonitor && pages.Address == "" {
-		p.recordError(errors.New(
-			"--service-monitor needs a program that serves metrics: give --listen, such as --listen :8080"))
-	}
-}
-
 // addProbes adds the address of the health, unless a flag gives the address.
 func (p *installPlan) addProbes() {
 	listen := &p.options.listen
 	if listen.probesAddress == "" {
 		listen.probesAddress = ":8081"
-		if p.port == 8081 {
+		if port, _ := feature.PodPort("", p.features.program.Pages.Address); port == 8081 { // addFeatures reports the error
 			listen.probesAddress = ":8082"
 		}
 		p.args = append(p.args, "--listen-probes="+listen.probesAddress)
 	}
 	var err error
-	p.probesPort, err = podPort("--listen-probes", listen.probesAddress)
+	p.probesPort, err = feature.PodPort("--listen-probes", listen.probesAddress)
 	p.recordError(err)
 }
 
-// addWebhooks adds what the webhooks of the program need.
-func (p *installPlan) addWebhooks() {
-	if code, err := webhookCodeIn(p.parts); err == nil {
-		p.webhooks, err = code.planWebhooks(webhookPlanner{
-			program: p.program, name: p.name, namespace: p.namespace, parts: p.parts, options: &p.options,
-			port: p.port, pagesFlag: p.features.program.Pages.Flag, probesPort: p.probesPort, shutdownTime: p.needs.ShutdownTime,
-		})
-		p.recordError(err)
+// addFeatures adds what the features need, and finds the port of the pages.
+func (p *installPlan) addFeatures() {
+	p.brought = feature.Plan{
+		Name: p.name, Namespace: p.namespace, HasServiceMonitor: p.options.manifests.ServiceMonitor,
+		ProbesPort: p.probesPort, EndTime: p.needs.ShutdownTime + endMargin,
 	}
-	p.args = append(p.args, p.webhooks.args...)
-	p.addAccess(p.webhooks.access)
+	p.recordError(p.features.install(&p.brought))
+	p.args, p.options.manifests.TLSSecret = append(p.args, p.brought.Args...), p.brought.TLSSecret
+	p.addAccess(p.brought.Access)
+	pages := p.features.program.Pages
+	var err error
+	p.port, err = feature.PodPort(pages.Flag, pages.Address)
+	p.recordError(err)
+	if p.options.manifests.ServiceMonitor && pages.Address == "" {
+		p.recordError(errors.New(
+			"--service-monitor needs a program that serves metrics: give --listen, such as --listen :8080"))
+	}
 }
 
 // addAccess adds permissions.
@@ -190,7 +179,7 @@ func (p *installPlan) roles() (roles []any) {
 
 // graceSeconds returns how long a Pod has to end, in seconds.
 func (p *installPlan) graceSeconds() int {
-	return int(max(30*time.Second, p.needs.ShutdownTime+endMargin, p.webhooks.endTime).Round(time.Second) / time.Second)
+	return int(max(30*time.Second, p.brought.EndTime).Round(time.Second) / time.Second)
 }
 
 // isCPU reports whether text is an amount of processor time, such as 500m or 2.
@@ -204,21 +193,4 @@ func hasFlag(args []string, name string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool {
 		return arg == "--"+name || strings.HasPrefix(arg, "--"+name+"=")
 	})
-}
-
-// podPort returns the port of an address to listen on in a Pod. It returns 0 if the address is empty. Its error names
-// the flags that give the address.
-func podPort(flags, address string) (int, error) {
-	if address == "" {
-		return 0, nil
-	}
-	host, text, err := net.SplitHostPort(address)
-	port, _ := strconv.Atoi(text)
-	ip := net.ParseIP(host)
-	if err != nil || port < 1 || port > 65535 || host != "" && (ip == nil || !ip.IsUnspecified()) {
-		return 0, fmt.Errorf(
-			"nothing outside of its Pod reaches a program that listens on %q: give %s the number of a port, such as :8080",
-			address, flags)
-	}
-	return port, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -52,12 +53,11 @@ func (i invocation) execute(ctx context.Context, args []string) int {
 	}
 	switch line.command {
 	case "help":
-		parts, needs, err := i.makeParts()
+		_, needs, brought, err := i.makeParts(line)
 		if err != nil {
 			needs.Defines = nil // the help does without the kinds
 		}
-		brought := newFeatures(parts, newFeatureProgram(i.Name, line.command, line.listen.address)).help()
-		writeHelp(i.stdout, i.file, line.builtInFlags(i.Name), brought, line.ownFlags, parts, needs.Defines)
+		writeHelp(i.stdout, i.file, line.builtInFlags(i.Name), brought, line.ownFlags, needs.Defines)
 		return statusOK
 	case "version":
 		_, err = fmt.Fprintln(i.stdout, i.Name, versions())
@@ -87,12 +87,11 @@ func (i invocation) printError(err error) int {
 
 // runCommand runs a command that needs the parts.
 func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
-	parts, needs, err := i.makeParts()
+	parts, needs, brought, err := i.makeParts(line)
 	if err != nil {
 		return err
 	}
-	brought := newFeatures(parts, newFeatureProgram(i.Name, line.command, line.listen.address))
-	access, err := brought.setFlags(line.given)
+	access, ignored, err := brought.setFlags(line.given)
 	if err != nil {
 		return err
 	}
@@ -100,11 +99,6 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		needs.Access = append(needs.Access, line.election.access(i.Name)...)
 	}
 	needs.Access = append(needs.Access, access...)
-	if line.manifests.isAboutWebhooks() {
-		if _, err := webhookCodeIn(parts); err != nil {
-			return err
-		}
-	}
 	switch line.command {
 	case "crd":
 		return printDefinitions(i.stdout, i.Name, needs)
@@ -124,38 +118,50 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		if err != nil {
 			return err
 		}
-		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, parts: parts}
+		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout, features: brought}
 		return u.uninstall(ctx, line.options, needs)
-	case "migrate":
-		client, server, err := i.newAdminClient(line)
-		if err != nil {
-			return err
-		}
-		return migrator{program: i.Name, parts: parts, client: client, server: server, in: i.stdin, out: i.stdout}.migrate(
-			ctx, line.options, needs)
-	case revokeCommand:
-		code, err := webhookCodeIn(parts)
-		if err != nil {
-			return err
-		}
-		return code.revokeAuthority(ctx, i, line)
+	case "run":
+		return i.runProgram(ctx, line, parts, brought, needs, ignored)
 	default:
-		return i.runProgram(ctx, line, parts, brought, needs)
+		return i.runFeatureCommand(ctx, line, brought)
 	}
 }
 
-// makeParts returns the parts and what they need.
-func (i invocation) makeParts() ([]Part, kube.Needs, error) {
+// runFeatureCommand runs a command of a feature.
+func (i invocation) runFeatureCommand(ctx context.Context, line *commandLine, brought features) error {
+	command, err := brought.command(line.command)
+	if err != nil {
+		return err
+	}
+	name, namespace, err := line.install.names(i.Name)
+	if err != nil {
+		return err
+	}
+	client, server, err := i.newAdminClient(line)
+	if err != nil {
+		return err
+	}
+	return command.Run(ctx, &feature.CommandRun{
+		Client: client, Server: server, Name: name, Namespace: namespace, IsDryRun: line.isDryRun,
+		Confirm: prompt{in: i.stdin, out: i.stdout, isConfirmed: line.isConfirmed, timeout: defaultTimeout}.confirm,
+		Out:     i.stdout, Log: slog.New(newLogHandler(i.stderr, line.verbose)),
+	})
+}
+
+// makeParts returns the parts, what they need, and the features that they bring.
+func (i invocation) makeParts(line *commandLine) ([]Part, kube.Needs, features, error) {
+	program := newFeatureProgram(i.Name, line)
 	if i.Parts == nil {
-		return nil, kube.Needs{}, errors.New(
+		return nil, kube.Needs{}, features{program: program}, errors.New(
 			"the field Parts of operator.Program is nil: set it to a function that returns the parts")
 	}
 	parts, err := i.Parts()
 	if err != nil {
-		return nil, kube.Needs{}, err
+		return nil, kube.Needs{}, features{program: program}, err
 	}
 	needs, err := needsOf(parts)
-	return parts, needs, err
+	brought, featuresErr := newFeatures(parts, needs, program)
+	return parts, needs, brought, errors.Join(err, featuresErr)
 }
 
 // loadConfig returns the configuration of the client and its namespace.
@@ -185,7 +191,7 @@ func (i invocation) newAdminClient(line *commandLine) (client *kube.Client, serv
 
 // runProgram runs the command run: it sets what belongs to the process, such as the log, and then runs the parts.
 func (i invocation) runProgram(
-	ctx context.Context, line *commandLine, parts []Part, brought features, needs kube.Needs,
+	ctx context.Context, line *commandLine, parts []Part, brought features, needs kube.Needs, ignored []feature.Name,
 ) error {
 	handler := i.Log
 	if handler == nil {
@@ -194,6 +200,10 @@ func (i invocation) runProgram(
 	defer setDefaultLogger(handler)()
 	log := withoutLogHandler(slog.New(handler))
 	log.Info("starting", "program", i.Name, "version", programVersion(), "yare", yareVersion(), "go", runtime.Version())
+	for _, n := range ignored {
+		log.Warn(n.String()+" has no effect, because the program has no part that brings it",
+			"do", "import "+modulePath+"/"+n.Package+" and add "+n.Part+" to its parts, or leave the flag out")
+	}
 	defer limitMemory(log)()
 	defer releaseMemory()()
 	if i.BeforeRun != nil {

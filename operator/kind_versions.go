@@ -11,8 +11,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// checkVersions returns an error for each kind that has two served versions with different fields and no converter: an
-// object would lose fields when it is written in one of the versions. converted are the kinds with a converter.
+// checkVersions returns an error for each kind that has two served versions with different fields, and is not among
+// converted: an object would lose fields when it is written in one of the versions. converted are the kinds whose objects
+// API servers convert by calls to the program.
 func checkVersions(defines []kube.Type, converted map[schema.GroupKind]bool) error {
 	versions := make(map[schema.GroupKind][]kube.Type)
 	var errs []error
@@ -30,7 +31,7 @@ func checkVersions(defines []kube.Type, converted map[schema.GroupKind]bool) err
 			case err != nil:
 				return nil // crd.From reports it
 			case !isEqual:
-				errs = append(errs, fmt.Errorf("the versions %s and %s of %s have different fields, and no converter connects them: add operator.Convert to the parts, or set NotServed in one Definition",
+				errs = append(errs, fmt.Errorf("the versions %s and %s of %s have different fields, and nothing converts the objects: add conversion.Between of package operator/conversion to the parts, or set NotServed in one Definition",
 					other.Resource.Version, t.Resource.Version, gk))
 			}
 		}

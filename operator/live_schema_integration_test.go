@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/conversion"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -50,10 +50,10 @@ func TestOlderReleaseKeepsEditsOfFieldsThatItDoesNotKnow(t *testing.T) {
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
 	v1, v2 := kube.Dynamic(client, typeOf[newTorch1](t).Resource, namespace), kube.Dynamic(client, typeOf[newTorch2](t).Resource, namespace)
 	older := func() {
-		yaretest.RunParts(t, cluster, operator.Convert(func(a *oldTorch1, b *oldTorch2) { b.Spec.Hue = a.Spec.Colour }, func(b *oldTorch2, a *oldTorch1) { a.Spec.Colour = b.Spec.Hue })).Stop()
+		yaretest.RunParts(t, cluster, conversion.Between(func(a *oldTorch1, b *oldTorch2) { b.Spec.Hue = a.Spec.Colour }, func(b *oldTorch2, a *oldTorch1) { a.Spec.Colour = b.Spec.Hue })).Stop()
 	}
 	newer := func() {
-		yaretest.RunParts(t, cluster, operator.Convert(func(a *newTorch1, b *newTorch2) { b.Spec = newTorchSpec2{a.Spec.Colour, a.Spec.Watts} },
+		yaretest.RunParts(t, cluster, conversion.Between(func(a *newTorch1, b *newTorch2) { b.Spec = newTorchSpec2{a.Spec.Colour, a.Spec.Watts} },
 			func(b *newTorch2, a *newTorch1) { a.Spec = newTorchSpec1{Colour: b.Spec.Hue, Watts: b.Spec.Watts} })).Stop()
 	}
 	want := func(step string, colour string, watts int) {

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -62,41 +60,6 @@ var programs = map[string]func(context.Context, *kube.Client) error{
 	"panicking": func(context.Context, *kube.Client) error {
 		panic("at the disco")
 	},
-}
-
-// testsPerProcessor is how many tests run at the same time for each processor, unless the flag -parallel says otherwise.
-// The schedules of failures mostly wait, for a kube-proxy that is late or for a lease.
-const testsPerProcessor = 3
-
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		if name, ok := strings.CutPrefix(os.Args[1], "as:"); ok {
-			os.Args = append(os.Args[:1], os.Args[2:]...)
-			switch name {
-			case "leader":
-				runLeader()
-			case "lanterns":
-				runLanterns()
-			case "pumps":
-				runRelease(pumpPrograms)
-			case "bulbs":
-				runRelease(bulbPrograms)
-			case "caller":
-				if err := runCaller(); err != nil {
-					fmt.Fprintln(os.Stderr, err)
-					os.Exit(1)
-				}
-				os.Exit(0)
-			}
-			Main(Watcher[gadget](programs[name]))
-		}
-	}
-	// A flag of the command line is set again by m.Run, which parses the command line.
-	if err := flag.Set("test.parallel", strconv.Itoa(testsPerProcessor*runtime.GOMAXPROCS(0))); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
 }
 
 // nowhere returns the kubeconfig of a server that does not exist.
@@ -171,7 +134,7 @@ func TestCommandLine(t *testing.T) {
 		{"run --help", 0, []string{"Usage:"}, nil},
 		{"crd --help", 0, []string{"Usage:"}, nil},
 		{"crd", 0, []string{"kind: CustomResourceDefinition", "name: gadgets.example.com"}, nil},
-		{"walk", 2, nil, []string{`gadgets: unknown command "walk"`, "run, crd, permissions, manifests, uninstall, migrate and version", "gadgets --help"}},
+		{"walk", 2, nil, []string{`gadgets: unknown command "walk"`, "the help shows the commands of the program", "gadgets --help"}},
 		{"--frobnicate", 2, nil, []string{"-frobnicate", "gadgets --help"}},
 		{"crd --watch-namespace x", 2, nil, []string{"-watch-namespace", "gadgets --help"}},
 		{"--namespace x", 2, nil, []string{"-namespace", "gadgets --help"}},
@@ -331,4 +294,19 @@ func TestDefinitionsOfOtherProjectsAreNotPrinted(t *testing.T) {
 	// The help names the kinds all the same.
 	_, stdout, _ = call([]string{"--help"}, foreign...)
 	checkText(t, "the help", stdout, []string{"operator for Certificate", "HTTPRoute"})
+}
+
+// Regression: the help of a program named each kind as often as parts have its type.
+func TestHelpNamesAKindOnce(t *testing.T) {
+	t.Parallel()
+	kind, err := kube.TypeOf[gadget]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	writeHelp(&text, "gadgets", nil, features{}, nil, []kube.Type{kind, kind})
+	const want = "gadgets is a Kubernetes operator for Gadget (gadgets.example.com, v1).\n"
+	if !strings.HasPrefix(text.String(), want) {
+		t.Errorf("the help is %s", &text)
+	}
 }

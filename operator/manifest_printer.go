@@ -21,12 +21,6 @@ type manifestFlags struct {
 	check     bool
 	// withoutDefinitions leaves the definitions out of what is printed.
 	withoutDefinitions bool
-	// webhookEntries prints the webhook configurations with their entries.
-	webhookEntries bool
-	// webhookSecret is the Secret with the certificate for the webhooks, or empty.
-	webhookSecret string
-	// webhookAnnotations are those of the webhook configurations.
-	webhookAnnotations map[string]string
 	// args are the flags of the program that the command line gives, for the Deployment.
 	args []string
 }
@@ -41,34 +35,6 @@ func (f *manifestFlags) addPolicyLabel(text string) error {
 		f.PolicyLabels = make(map[string]string)
 	}
 	f.PolicyLabels[key], f.NetworkPolicy = value, true
-	return nil
-}
-
-// addAccountAnnotation adds an annotation of the ServiceAccount.
-func (f *manifestFlags) addAccountAnnotation(text string) error {
-	return addAnnotation(&f.AccountAnnotations, text, "example.com/role=operator")
-}
-
-// isAboutWebhooks reports whether a flag is only for programs with webhooks.
-func (f *manifestFlags) isAboutWebhooks() bool {
-	return f.webhookEntries || f.webhookSecret != "" || len(f.webhookAnnotations) > 0
-}
-
-// addWebhookAnnotation adds an annotation of the webhook configurations.
-func (f *manifestFlags) addWebhookAnnotation(text string) error {
-	return addAnnotation(&f.webhookAnnotations, text, "cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE")
-}
-
-// addAnnotation adds an annotation to a map, which it makes if necessary. Its error has the example.
-func addAnnotation(annotations *map[string]string, text, example string) error {
-	key, value, ok := strings.Cut(text, "=")
-	if !ok || len(validation.IsQualifiedName(key)) > 0 {
-		return errors.New("the annotation is not valid: write it as " + example)
-	}
-	if *annotations == nil {
-		*annotations = make(map[string]string)
-	}
-	(*annotations)[key] = value
 	return nil
 }
 
@@ -108,7 +74,7 @@ func (p manifestPrinter) print(ctx context.Context, newClient func() (*kube.Clie
 			return err
 		}
 	}
-	p.printRisks()
+	p.printRisks(plan.brought.Notes)
 	if p.options.manifests.helm != "" { // the names and the namespace of a release are not known
 		return p.writeChart(ctx, client, install)
 	}
@@ -128,18 +94,17 @@ func (p manifestPrinter) print(ctx context.Context, newClient func() (*kube.Clie
 // the definitions would do harm.
 func (p manifestPrinter) checkDefinitions(ctx context.Context, client *kube.Client, install *manifests.Options) error {
 	return errors.Join(manifests.CheckPlurals(ctx, client, install.Definitions),
-		manifests.CheckDefinitions(ctx, client, install.Definitions, p.program+" migrate"),
-		p.checkConversions(ctx, client, install))
+		manifests.CheckDefinitions(ctx, client, install.Definitions, p.program+" "+migrateCommand),
+		p.features.checkDefinitions(ctx, client, install.Definitions))
 }
 
-// printRisks prints what may go wrong later with an installation by these flags.
-func (p manifestPrinter) printRisks() {
-	flags := p.options.manifests
-	if flags.Image != "" && isMovingTag(flags.Image) {
-		p.printNote("the image " + flags.Image + " may be another one tomorrow: name a version, or best the digest")
+// printRisks prints what may go wrong later with an installation by these flags. notes are those of the features.
+func (p manifestPrinter) printRisks(notes []string) {
+	if image := p.options.manifests.Image; image != "" && isMovingTag(image) {
+		p.printNote("the image " + image + " may be another one tomorrow: name a version, or best the digest")
 	}
-	if flags.webhookSecret != "" && len(flags.webhookAnnotations) == 0 {
-		p.printNote("nobody writes the CA of the Secret " + flags.webhookSecret + " into the webhook configurations: give --webhook-annotation cert-manager.io/inject-ca-from=NAMESPACE/CERTIFICATE, or set the field caBundle of each entry")
+	for _, note := range notes {
+		p.printNote(note)
 	}
 }
 
@@ -172,13 +137,7 @@ func (p manifestPrinter) checkObjects(
 	if err != nil {
 		return err
 	}
-	if code, err := webhookCodeIn(p.parts); err == nil && !p.options.webhooks.isOff() {
-		return code.searchWebhookConflicts(ctx, &manifests.WebhookConflicts{
-			Name: install.Name, Namespace: install.Namespace, Client: client, Watched: p.options.namespaces,
-			PrintNote: c.PrintNote,
-		}, webhooksOf(p.parts))
-	}
-	return nil
+	return p.features.checkObjects(ctx, client, p.printNote)
 }
 
 // writeObjects prints the objects, or writes them into a base for Kustomize.
@@ -195,21 +154,6 @@ func (p manifestPrinter) writeObjects(install *manifests.Options, objects []map[
 		"# To remove the program run %s uninstall: kubectl delete -f would delete the definitions with all objects, and end the program before its cleanups.\n%s",
 		p.program, install.Version, pruneCommand, p.program, text)
 	return err
-}
-
-// checkConversions returns an error if the apply of the definitions would make calls fail that need a conversion, or
-// would make objects incomplete.
-func (p manifestPrinter) checkConversions(ctx context.Context, client *kube.Client, install *manifests.Options) error {
-	c, isFound, err := conversionsOf(p.parts)
-	if err != nil || !isFound {
-		return err
-	}
-	err = c.checkIncomplete(ctx, client, install.Definitions)
-	if p.options.webhooks.isOff() {
-		return err
-	}
-	return errors.Join(err, c.checkApply(ctx, client, install.Definitions, install.Name, install.Namespace,
-		p.program+" manifests --without-definitions"))
 }
 
 // printNote prints a line for the user.

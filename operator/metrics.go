@@ -1,18 +1,14 @@
 package operator
 
 import (
-	"errors"
 	"maps"
 	"os"
 	"runtime"
-	runtimemetrics "runtime/metrics"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
-	"github.com/yare-go/yare/operator/internal/metrics"
+	"github.com/yare-go/yare/internal/feature/metrics"
 )
 
 // programMetrics are the metrics of one program, which docs/metrics.md lists. No label has the name of an
@@ -27,7 +23,7 @@ type programMetrics struct {
 func newProgramMetrics(election *leaderElection) *programMetrics {
 	r := new(metrics.Registry)
 	m := &programMetrics{registry: r, reconciles: newReconcileMetrics(r), requests: newRequestMetrics(r)}
-	registerGauge(r, "yare_leader", "1 if this replica leads, or the program has no leader election, else 0.", func() float64 {
+	r.Gauge("yare_leader", "1 if this replica leads, or the program has no leader election, else 0.", func() float64 {
 		if election.isLeading() {
 			return 1
 		}
@@ -44,14 +40,14 @@ func newProgramMetrics(election *leaderElection) *programMetrics {
 // use.
 func registerProcessMetrics(r *metrics.Registry) {
 	started := float64(time.Now().UnixMilli()) / 1000
-	registerGauge(r, "process_start_time_seconds", "When the process started, in seconds since 1970.", func() float64 { return started })
+	r.Gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", func() float64 { return started })
 	r.Collect(metrics.KindCounter, "process_cpu_seconds_total", "CPU time, of user and system.", nil,
 		func(emit metrics.Emit) { emit(cpuSeconds()) })
 	for _, each := range []struct {
 		name, help string
 		value      func() (float64, error)
 	}{
-		{"process_resident_memory_bytes", "Memory of the process that is in RAM. Only on Linux.", residentBytes},
+		{"process_resident_memory_bytes", "Memory of the process that is in RAM. Only on Linux.", metrics.ResidentBytes},
 		{"process_open_fds", "Open file descriptors. Only on Linux.", openFiles},
 		{"process_max_fds", "How many file descriptors may be open.", maxFiles},
 	} {
@@ -61,7 +57,7 @@ func registerProcessMetrics(r *metrics.Registry) {
 			}
 		})
 	}
-	registerGauge(r, "go_goroutines", "Goroutines.", func() float64 { return float64(runtime.NumGoroutine()) })
+	r.Gauge("go_goroutines", "Goroutines.", func() float64 { return float64(runtime.NumGoroutine()) })
 	for _, each := range []struct{ name, help, source string }{
 		{"go_memstats_heap_alloc_bytes", "Live and dead objects on the heap.", "/memory/classes/heap/objects:bytes"},
 		{"go_gc_heap_live_bytes", "Objects on the heap that the last garbage collection found live.", "/gc/heap/live:bytes"},
@@ -69,7 +65,7 @@ func registerProcessMetrics(r *metrics.Registry) {
 		{"go_memstats_heap_released_bytes", "Memory that the Go runtime has given back to the system.", "/memory/classes/heap/released:bytes"},
 		{"go_gc_gomemlimit_bytes", "The memory limit of the garbage collector.", "/gc/gomemlimit:bytes"},
 	} {
-		registerGauge(r, each.name, each.help, func() float64 { return runtimeMetric(each.source) })
+		r.Gauge(each.name, each.help, func() float64 { return metrics.RuntimeMetric(each.source) })
 	}
 	r.Collect(metrics.KindGauge, "yare_build_info", "1; which program this is, in its labels.",
 		[]string{"version", "yare_version", "go_version"}, func(emit metrics.Emit) { emit(1, programVersion(), yareVersion(), runtime.Version()) })
@@ -86,35 +82,6 @@ func registerCertificates(r *metrics.Registry, ends map[string]func() (time.Time
 				}
 			}
 		})
-}
-
-// registerGauge registers a gauge without labels.
-func registerGauge(r *metrics.Registry, name, help string, value func() float64) {
-	r.Collect(metrics.KindGauge, name, help, nil, func(emit metrics.Emit) { emit(value()) })
-}
-
-// runtimeMetric returns a metric of the Go runtime, or 0 if this Go does not have it.
-func runtimeMetric(name string) float64 {
-	sample := []runtimemetrics.Sample{{Name: name}}
-	runtimemetrics.Read(sample)
-	if sample[0].Value.Kind() != runtimemetrics.KindUint64 {
-		return 0
-	}
-	return float64(sample[0].Value.Uint64())
-}
-
-// residentBytes returns the memory of the process that is in RAM (proc_pid_statm(5)).
-func residentBytes() (float64, error) {
-	text, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(text)) // the whole size, the resident size, …, in pages
-	if len(fields) < 2 {
-		return 0, errors.New("/proc/self/statm has no resident size")
-	}
-	resident, err := strconv.ParseFloat(fields[1], 64)
-	return resident * float64(os.Getpagesize()), err
 }
 
 // openFiles returns the number of open file descriptors, without the one that reads them.
@@ -137,11 +104,4 @@ func cpuSeconds() float64 {
 		return 0
 	}
 	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
-}
-
-// memoryOfProcess returns the memory of the process in bytes: what is in RAM, what the heap holds, and the limit of the garbage
-// collector.
-func memoryOfProcess() (resident, heap, limit float64) {
-	resident, _ = residentBytes() // it is not known on every system
-	return resident, runtimeMetric("/memory/classes/heap/objects:bytes"), runtimeMetric("/gc/gomemlimit:bytes")
 }

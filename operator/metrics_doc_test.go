@@ -1,38 +1,107 @@
-package operator
+package operator_test
 
 import (
+	"context"
+	"crypto/x509"
 	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/cache"
-	"github.com/yare-go/yare/internal/follow"
-	"github.com/yare-go/yare/operator/internal/webhook/certificates"
-	"github.com/yare-go/yare/operator/internal/webhook/configpublishing"
-	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
+	"github.com/yare-go/yare/internal/feature"
+	"github.com/yare-go/yare/internal/feature/metrics"
+	"github.com/yare-go/yare/internal/testkit/testcert"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/internal/calls"
+	"github.com/yare-go/yare/operator/webhook"
+	"github.com/yare-go/yare/yaretest"
 )
 
-// metricTypes returns the metrics of a program, as lines of a name and a type.
+// metricTypes returns the metrics of a program with all features, as lines of a name and a type.
 func metricTypes(t *testing.T) []string {
 	t.Helper()
-	m := newProgramMetrics(nil)
-	registerStreamMetrics(m.registry, func() []cache.Stats { return nil }, func() []follow.StreamState { return nil })
-	registerCertificates(m.registry, map[string]func() (time.Time, error){"pages": func() (time.Time, error) { return time.Now(), nil }})
-	newCallMetrics(m.registry, nil)
-	registerWebhookCertificates(m.registry, func() certificates.Status { return certificates.Status{} })
-	registerWebhookConfigurations(m.registry, func() []configpublishing.Status { return nil })
-	newConversionMetrics(m.registry, nil)
-	registerPublishedConversions(m.registry, func() []crdpublishing.Status { return nil })
-	registerObjectCounts(m.registry, nil, func() []crdpublishing.Status { return nil })
 	var text strings.Builder
-	if _, err := m.registry.WriteTo(&text); err != nil {
+	if _, err := operator.NewProgramMetrics().WriteTo(&text); err != nil {
 		t.Fatal(err)
 	}
-	return pairsIn(`(?m)^# TYPE (\S+) (\S+)$`, text.String())
+	writeCallMetrics(t, &text, map[string]string{"webhooks": "127.0.0.1:0"})
+	certificate, folder := testcert.New(t, x509.Certificate{DNSNames: []string{"localhost"}}, nil), t.TempDir()
+	files := map[string][]byte{"webhook-cert": testcert.PEM(certificate.Leaf), "webhook-key": testcert.KeyPEM(t, certificate.PrivateKey)}
+	flags := map[string]string{"webhooks": "127.0.0.1:0"}
+	for name, content := range files {
+		flags[name] = filepath.Join(folder, name)
+		if err := os.WriteFile(flags[name], content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeCallMetrics(t, &text, flags)
+	return slices.Compact(pairsIn(`(?m)^# TYPE (\S+) (\S+)$`, text.String()))
+}
+
+// writeCallMetrics writes the metrics of a program that serves webhooks and conversions with flags, and has no server.
+// The objects are counted at once with --webhook-cert alone, because the program then publishes no conversion.
+func writeCallMetrics(t *testing.T, w io.Writer, flags map[string]string) {
+	t.Helper()
+	needs, err := lanternConverter().Needs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, registry := calls.New(), new(metrics.Registry)
+	d, err := f.Declare(&feature.Program{
+		Name: "lanterns", Command: "run", Namespace: "shop", Needs: needs,
+		Parts: []any{webhook.Validate(func(context.Context, *Lantern1, *Lantern1, *kube.Client) error { return nil }), lanternConverter()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range d.Flags {
+		if text, ok := flags[flag.Name]; ok {
+			if err := flag.Set(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	client := operator.NoServer().WithFieldManager("lanterns")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	counting := make(chan struct{})
+	err = f.Start(ctx, &feature.Host{
+		Runtime: &controller.Runtime{Client: client, Cache: cache.New(client), Log: slog.New(slog.DiscardHandler)},
+		Client:  client, NewClient: func() (*kube.Client, error) { return client, nil },
+		WithHandlers:   func(c *kube.Client) *kube.Client { return c },
+		AddCertificate: func(string, func() (time.Time, error)) {}, Metrics: registry,
+		AreSubscribed: func() bool { defer close(counting); return true }, Ending: ctx.Done(), Fail: func(err error) { t.Error(err) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-counting
+	if flags["webhook-cert"] == "" {
+		cancel()
+	}
+	yaretest.Eventually(t, func() error {
+		var text strings.Builder
+		_, err := registry.WriteTo(&text)
+		if err == nil && flags["webhook-cert"] != "" && !strings.Contains(text.String(), "yare_conversion_annotated_objects") {
+			err = errors.New("the objects are not counted yet")
+		}
+		return err
+	})
+	cancel()
+	f.End()
+	if _, err := registry.WriteTo(w); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // pairsIn returns what the two groups of an expression match in text, sorted.

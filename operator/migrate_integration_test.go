@@ -8,6 +8,7 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/conversion"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -51,7 +52,7 @@ func convertsMover[V, W interface{ Definition() kube.Definition }]() operator.Pa
 		first  = kube.CustomResource[moverSpec[V], kube.None]
 		second = kube.CustomResource[moverSpec[W], kube.None]
 	)
-	return operator.Convert(func(a *first, b *second) { b.Spec.Size = a.Spec.Size }, func(b *second, a *first) { a.Spec.Size = b.Spec.Size })
+	return conversion.Between(func(a *first, b *second) { b.Spec.Size = a.Spec.Size }, func(b *second, a *first) { a.Spec.Size = b.Spec.Size })
 }
 
 // An administrator leads a kind from v1 to v2 by the commands of the page versions.md alone.

@@ -40,15 +40,6 @@ func needsOf(parts []Part) (kube.Needs, error) {
 		all.Finalizers = append(all.Finalizers, needs.Finalizers...)
 		all.ShutdownTime = max(all.ShutdownTime, needs.ShutdownTime)
 	}
-	if code, err := webhookCodeIn(parts); err == nil {
-		errs = append(errs, code.checkDuplicates(webhooksOf(parts)))
-	}
-	if _, _, err := conversionsOf(parts); err != nil {
-		errs = append(errs, err)
-	}
-	if errors.Join(errs...) == nil { // the definitions of a part with an error are not known
-		errs = append(errs, checkVersions(ownDefinitions(all), convertedKinds(parts)))
-	}
 	if len(parts) == 0 {
 		errs = append(errs,
 			errors.New("the program has no parts: give operator.Main, or the field Parts of operator.Program, at least one"))

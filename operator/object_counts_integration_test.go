@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -21,24 +20,24 @@ import (
 func TestObjectsOfConvertedKindsAreCounted(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Shared(t)
-	cluster.Define(t, typeOf[operator.Lantern1](t), typeOf[operator.Lantern2](t))
+	cluster.Define(t, typeOf[Lantern1](t), typeOf[Lantern2](t))
 	namespace, other, client := cluster.Namespace(t), cluster.Namespace(t), cluster.Client(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	lanterns := kube.Namespaced[operator.Lantern1](client, namespace)
-	create := func(in, name string, spec operator.LanternSpec1) {
+	lanterns := kube.Namespaced[Lantern1](client, namespace)
+	create := func(in, name string, spec LanternSpec1) {
 		t.Helper()
 		yaretest.Eventually(t, func() error { // an API server refuses requests while it begins to convert
-			_, err := kube.Namespaced[operator.Lantern1](client, in).Apply(t.Context(), &operator.Lantern1{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
+			_, err := kube.Namespaced[Lantern1](client, in).Apply(t.Context(), &Lantern1{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
 			return err
 		})
 	}
-	create(namespace, "plain", operator.LanternSpec1{Colour: "red"})
-	create(namespace, "noted", operator.LanternSpec1{Colour: "red", Note: "of my aunt"})
-	create(namespace, "broken", operator.LanternSpec1{Colour: "panic"})
-	create(other, "elsewhere", operator.LanternSpec1{Colour: "panic"})
+	create(namespace, "plain", LanternSpec1{Colour: "red"})
+	create(namespace, "noted", LanternSpec1{Colour: "red", Note: "of my aunt"})
+	create(namespace, "broken", LanternSpec1{Colour: "panic"})
+	create(other, "elsewhere", LanternSpec1{Colour: "panic"})
 	process := yaretest.Run(t, cluster.Kubeconfig(), self, "as:lanterns", "run", "--listen", "127.0.0.1:0", "--watch-namespace", namespace)
 	address := addressOf(t, process)
 	want := func(annotated1, annotated2, incomplete, all int) {
@@ -68,9 +67,9 @@ func TestObjectsOfConvertedKindsAreCounted(t *testing.T) {
 		})
 	}
 	want(0, 2, 1, 3)
-	create(namespace, "broken", operator.LanternSpec1{Colour: "blue"})
+	create(namespace, "broken", LanternSpec1{Colour: "blue"})
 	want(0, 1, 0, 3)
-	create(namespace, "noted", operator.LanternSpec1{Colour: "red"})
+	create(namespace, "noted", LanternSpec1{Colour: "red"})
 	want(0, 0, 0, 3)
 	if err := lanterns.Delete(t.Context(), "plain"); err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/yare-go/yare/internal/feature/metrics"
 	"github.com/yare-go/yare/internal/logctx"
-	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
 // pages are what a program serves:

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -13,9 +12,9 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/feature"
+	"github.com/yare-go/yare/internal/feature/metrics"
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
 // partsRun is one run of the parts of a program: see [runParts].
@@ -48,9 +47,9 @@ type servedListener struct {
 }
 
 // newPartsRun returns a run of parts with a client. stop ends the run. The caller closes the cache of the run.
-func newPartsRun(c *kube.Client, env environment, parts []Part, needs kube.Needs, stop context.CancelFunc) *partsRun {
+func newPartsRun(c *kube.Client, env environment, parts []Part, stop context.CancelFunc) *partsRun {
 	r := &partsRun{
-		env: env, parts: parts, needs: needs, fencedClient: c, certificates: make(map[string]func() (time.Time, error)),
+		env: env, parts: parts, needs: env.features.program.Needs, fencedClient: c, certificates: make(map[string]func() (time.Time, error)),
 	}
 	if !env.listeners.isEmpty() || env.features.program.Pages.IsChecked || env.features.hasObserver() {
 		r.metrics = newProgramMetrics(env.election)
@@ -93,7 +92,7 @@ func (r *partsRun) logFirstLists(ctx context.Context) {
 		}
 		if len(all) > 0 && !slices.ContainsFunc(all, func(s cache.Stats) bool { return !s.Synced }) {
 			attributes := []any{"streams", len(all), "objects", objects, "bytes", compressed, "jsonBytes", sent,
-				"heapBytes", int64(runtimeMetric("/memory/classes/heap/objects:bytes"))}
+				"heapBytes", int64(metrics.RuntimeMetric("/memory/classes/heap/objects:bytes"))}
 			if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 				attributes = append(attributes, "limitBytes", limit)
 			}
@@ -138,21 +137,24 @@ func (r *partsRun) makeReadiness(ctx context.Context) {
 		controllers: r.needs.Controllers, isSubscribed: r.metrics.reconciles.isSubscribed,
 		cached: r.cache.Stats, uncached: r.group.tracker.States,
 		isEnding: func() bool { return ctx.Err() != nil },
-		election: r.env.election, webhooks: r.env.webhooks, features: *r.env.features, converted: convertedKinds(r.parts),
+		election: r.env.election, features: *r.env.features, converted: r.env.features.converted(),
 	}
 }
 
-// startFeatures starts the features. It is called after registerMetrics and makeReadiness.
-func (r *partsRun) startFeatures(ctx context.Context) error {
+// startFeatures starts the features. It is called after registerMetrics and makeReadiness. ending is closed when the
+// program begins to end.
+func (r *partsRun) startFeatures(ctx context.Context, ending <-chan struct{}) error {
 	r.runtime.Observer = r.env.features.observe(r.runtime.Observer)
-	return r.env.features.start(ctx, &feature.Host{
-		Runtime: r.runtime, Reconciled: r.needs.Reconciles, UncachedStreams: r.group.tracker.States, AddPage: r.pages.addPage,
-		Serve:     r.serve,
-		NewClient: r.env.newFeatureClient, AddCertificate: r.addCertificate,
+	h := &feature.Host{
+		Runtime: r.runtime, Client: r.fencedClient, NewClient: r.env.newFeatureClient, WithHandlers: r.withRequestHandlers,
+		UncachedStreams: r.group.tracker.States, AddPage: r.pages.addPage, Serve: r.serve, AddCertificate: r.addCertificate,
 		CertificateEnds: r.certificateEnds, Leadership: r.env.election.leadershipText, UnreadyReasons: r.unreadyReasons,
-		Version: versions(),
-		Memory:  memoryOfProcess,
-	})
+		Ending: ending, Fail: r.group.fail,
+	}
+	if r.metrics != nil {
+		h.Metrics, h.AreSubscribed = r.metrics.registry, r.areSubscribed
+	}
+	return r.env.features.start(ctx, h)
 }
 
 // addCertificate adds a certificate to the metrics: see [feature.Host].
@@ -166,7 +168,6 @@ func (r *partsRun) addCertificate(use string, end func() (time.Time, error)) {
 // certificateEnds returns when the certificates of the program end, by what they are for.
 func (r *partsRun) certificateEnds() map[string]time.Time {
 	ends := make(map[string]time.Time)
-	maps.Copy(ends, r.env.webhooks.certificateEnds())
 	for use, end := range r.certificates {
 		if at, err := end(); err == nil {
 			ends["the "+use] = at
@@ -210,23 +211,6 @@ func (r *partsRun) closeServers() {
 	for _, each := range r.served {
 		_ = each.Close() // a server has closed it already
 	}
-}
-
-// startWebhooks begins to serve the webhooks, if the program has some.
-func (r *partsRun) startWebhooks(ctx context.Context) error {
-	if !hasWebhooksOrConverters(r.parts) {
-		return nil
-	}
-	w := webhookRuntime{
-		handlerClient: r.withRequestHandlers(r.env.unfencedClient), cache: r.cache,
-		unfencedClient: r.env.unfencedClient, fencedClient: r.fencedClient, isLeading: r.env.election.isLeading,
-		elected: r.env.elected(),
-		fail:    r.group.fail, registry: new(metrics.Registry), reconciled: r.needs.Reconciles,
-	}
-	if r.metrics != nil {
-		w.registry, w.isCounting, w.areSubscribed = r.metrics.registry, true, r.areSubscribed
-	}
-	return r.env.webhooks.start(ctx, w)
 }
 
 // areSubscribed reports whether all controllers have subscribed to their streams. It is called only with metrics.

@@ -67,10 +67,6 @@ func installNamespaceOf(name string) string { return name + "-system" }
 // printPermissions prints the permissions that a program of this name with these parts needs.
 func printPermissions(w io.Writer, program string, o options, needs kube.Needs, parts []Part) error {
 	namespace := cmp.Or(o.install.namespace, installNamespaceOf(program))
-	if c, err := webhookCodeIn(parts); err == nil && !o.webhooks.isOff() && o.webhooks.cert == "" {
-		needs.Access = append(slices.Clone(needs.Access),
-			c.webhookAccess(cmp.Or(o.webhooks.service, program), namespace, parts)...)
-	}
 	needs.Rules = append(slices.Clone(needs.Rules), retentionRules(parts, o.namespaces, program, namespace)...)
 	roles := rolesOf(access.For(needs, o.namespaces), program, namespace)
 	if len(roles) == 0 {

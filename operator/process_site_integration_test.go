@@ -18,7 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -195,7 +194,7 @@ func (s *processSite) launch(p *pod) {
 	if !s.isUnelected {
 		line = append(line, "--leader-elect", "--lease-duration", s.lease)
 	}
-	if operator.ServesWebhooks(p.release) {
+	if ServesWebhooks(p.release) {
 		line = append(line, "--webhooks", p.webhooks)
 	}
 	line = append(line, s.watched()...)
@@ -212,7 +211,7 @@ func (s *processSite) waitUntilReady(p *pod) {
 		}
 		return p.readiness()
 	})
-	if operator.ServesWebhooks(p.release) { // the target port of the Service is a name that only these Pods have
+	if ServesWebhooks(p.release) { // the target port of the Service is a name that only these Pods have
 		s.later(func() { s.network.add(s.service, p.webhooks) })
 	}
 }

@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"os"
-	"strings"
 
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/retention"
 )
 
@@ -40,11 +37,7 @@ func (p *programRunner) run(ctx context.Context, namespace string) error {
 	}
 	defer p.end()
 	p.makeEnvironment(namespace)
-	warnIfMoved(p.log, os.Getenv(manifests.InstallationVariable), p.env.namespace, p.env.pod)
 	if err := p.openPages(ctx); err != nil {
-		return err
-	}
-	if err := p.openWebhooks(ctx); err != nil {
 		return err
 	}
 	if err := p.makeElection(); err != nil {
@@ -64,11 +57,12 @@ func (p *programRunner) connect() (err error) {
 		return err
 	}
 	p.client = p.line.inWatchedNamespaces(client.WithFieldManager(p.Name))
-	if hasWebhooksOrConverters(p.madeParts) {
-		if client, err = kube.NewClient(unfenced); err != nil {
-			return err
+	p.env.newFeatureClient = func() (*kube.Client, error) {
+		client, err := kube.NewClient(unfenced)
+		if err != nil {
+			return nil, err
 		}
-		p.env.unfencedClient = p.line.inWatchedNamespaces(client.WithFieldManager(p.Name))
+		return p.line.inWatchedNamespaces(client.WithFieldManager(p.Name)), nil
 	}
 	return nil
 }
@@ -81,24 +75,13 @@ func (p *programRunner) makeEnvironment(namespace string) {
 	p.env.log, p.env.tracer = p.log, p.Tracer
 	p.env.problems = newProblemReporter(p.log, p.config.Host, ownCommand(p.file)+" crd", p.needs, checker)
 	p.env.ownHandlers, p.env.ownMetrics = p.Handlers, p.Metrics
-	p.env.newFeatureClient = func() (*kube.Client, error) { return newFeatureClient(p.config, p.env.problems) }
-	if os.Getenv(access.CheckVariable) != "" {
-		p.env.mode = developmentMode
-	}
+	program := p.env.features.program
+	program.Needs, program.Namespace, program.Pod = p.needs, namespace, pod
 }
 
 // openPages opens the addresses of the pages.
 func (p *programRunner) openPages(ctx context.Context) (err error) {
 	p.env.listeners, err = p.line.listen.open(ctx, p.log)
-	return err
-}
-
-// openWebhooks opens the address of the webhooks.
-func (p *programRunner) openWebhooks(ctx context.Context) (err error) {
-	p.env.webhooks, err = openWebhookService(ctx, p.madeParts, webhookSettings{
-		flags: p.line.webhooks, program: p.Name, namespace: p.env.namespace, pod: p.env.pod, watched: p.client.Namespaces(),
-		mode: p.env.mode, log: p.log,
-	})
 	return err
 }
 
@@ -116,29 +99,6 @@ func (p *programRunner) makeElection() (err error) {
 	})
 	return err
 }
-
-// warnIfMoved logs an error if the objects of the installation were moved to another namespace, or have got another
-// name, after they were printed. installation is the value of [manifests.InstallationVariable]. It may be empty. The
-// name of a Pod begins with that of its Deployment.
-func warnIfMoved(log *slog.Logger, installation, namespace, pod string) {
-	name, printedNamespace, isPrinted := strings.Cut(installation, ".")
-	flag := "--namespace " + namespace
-	switch {
-	case !isPrinted:
-		return
-	case printedNamespace == namespace && (pod == "" || strings.HasPrefix(pod, name[:min(len(name), maxPodPrefix)])):
-		return
-	case printedNamespace == namespace:
-		flag = "--name-prefix"
-	}
-	log.Error("the manifests were changed after they were printed, so the permissions and the webhook configurations have other names than the program expects",
-		"printed for", installation, "runs in", namespace, "pod", pod,
-		"do", "print the manifests again with "+flag+", in place of namespace, namePrefix or nameSuffix of Kustomize")
-}
-
-// maxPodPrefix is how much of the name of a Deployment is at the beginning of the names of its Pods: the server may cut
-// the rest.
-const maxPodPrefix = 40
 
 // startRetention begins to keep the permissions of the program in namespaces whose objects have its finalizers. It
 // returns the context for the parts.
@@ -164,10 +124,7 @@ func (p *programRunner) end() {
 	if p.env.election != nil {
 		p.env.election.end()
 	}
-	// The webhooks answer until the lease is released and the API servers have found other replicas.
-	if p.env.webhooks != nil {
-		p.env.webhooks.end()
-	}
+	// A feature may answer API servers until the lease is released and they have found other replicas.
 	p.env.features.end()
 	p.env.listeners.close()
 }

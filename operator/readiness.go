@@ -24,7 +24,6 @@ type readiness struct {
 	// election is the leader election of the program. It may be nil. A standby can be ready like a
 	// leader: an update that replaces the Pods of a program waits for the readiness of new Pods.
 	election *leaderElection
-	webhooks webhookService
 	features features
 	// converted are the kinds that the program converts. The first list of such a kind can need a conversion, and API
 	// servers call only Pods that are ready.
@@ -48,7 +47,6 @@ func (r *readiness) unreadyReasons() []string {
 			lines = append(lines, text)
 		}
 	}
-	lines = append(lines, r.webhooks.unreadyReasons()...)
 	lines = append(lines, r.features.unreadyReasons()...)
 	unsynced, _ := r.unsyncedStreams()
 	for _, s := range unsynced {

@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"strings"
 	"testing"
 
@@ -51,8 +53,8 @@ func TestReadinessLeavesNamespacesOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := readiness{
-				isEnding: func() bool { return false }, webhooks: unservedWebhooks{},
-				cached: func() []cache.Stats { return test.cached }, uncached: func() []follow.StreamState { return test.uncached },
+				isEnding: func() bool { return false },
+				cached:   func() []cache.Stats { return test.cached }, uncached: func() []follow.StreamState { return test.uncached },
 			}
 			if got := strings.Join(r.unreadyReasons(), "\n"); got != test.unready {
 				t.Errorf("the program is not ready because of %q, not %q", got, test.unready)
@@ -61,5 +63,28 @@ func TestReadinessLeavesNamespacesOut(t *testing.T) {
 				t.Errorf("left out: %q, not %q", got, test.leftOuts)
 			}
 		})
+	}
+}
+
+// A replica was not ready before the streams of the kinds that it converts were listed. If no other replica is ready, API servers
+// call nobody for the conversion that the list needs, so no replica became ready.
+func TestReadinessDoesNotWaitForConvertedKinds(t *testing.T) {
+	t.Parallel()
+	stream := func(o kube.Object) wire.Stream {
+		found, err := kube.TypeOfObject(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wire.Stream{Resource: found.Resource}
+	}
+	r := readiness{
+		isEnding: func() bool { return false }, converted: map[schema.GroupKind]bool{{Group: "example.com", Kind: "Gadget"}: true},
+		cached: func() []cache.Stats {
+			return []cache.Stats{{Stream: stream(&gadget{})}, {Stream: stream(&certificate{})}}
+		},
+		uncached: func() []follow.StreamState { return []follow.StreamState{{Stream: stream(&gadget{})}} },
+	}
+	if got := strings.Join(r.unreadyReasons(), "\n"); got != "certificates.cert-manager.io is not synced" {
+		t.Errorf("the replica is not ready because %s", got)
 	}
 }

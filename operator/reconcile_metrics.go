@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/operator/internal/metrics"
+	"github.com/yare-go/yare/internal/feature/metrics"
 )
 
 // reconcileMetrics counts the results of controllers, and knows their queues. It is the

@@ -1,10 +1,20 @@
-package operator
+package operator_test
 
-import "os"
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/yare-go/yare/operator"
+)
 
 // runRelease runs a release of a program of this test binary. The first arguments are the API group, the release, the name of
 // the Pod, and the namespace of the Pod. The last two may be empty. programs holds the programs by their groups.
-func runRelease(programs map[string]func(release string) Program) {
+func runRelease(programs map[string]func(release string) operator.Program) {
 	group, release := os.Args[1], os.Args[2]
 	os.Setenv("POD_NAME", os.Args[3])
 	os.Setenv("POD_NAMESPACE", os.Args[4])
@@ -15,4 +25,39 @@ func runRelease(programs map[string]func(release string) Program) {
 // ServesWebhooks reports whether a release of a program of this test binary has validators, defaulters or converters.
 func ServesWebhooks(release string) bool {
 	return release != "none" && release != "A" && release != "E"
+}
+
+// testsPerProcessor is how many tests run at the same time for each processor, unless the flag -parallel says otherwise.
+// The schedules of failures mostly wait, for a kube-proxy that is late or for a lease.
+const testsPerProcessor = 3
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		if name, ok := strings.CutPrefix(os.Args[1], "as:"); ok {
+			os.Args = append(os.Args[:1], os.Args[2:]...)
+			switch name {
+			case "leader":
+				operator.RunLeader()
+			case "lanterns":
+				runLanterns()
+			case "pumps":
+				runRelease(pumpPrograms)
+			case "bulbs":
+				runRelease(bulbPrograms)
+			case "caller":
+				if err := runCaller(); err != nil {
+					fmt.Fprintln(os.Stderr, err)
+					os.Exit(1)
+				}
+				os.Exit(0)
+			}
+			operator.Main(operator.Watcher[operator.Gadget](operator.Programs[name]))
+		}
+	}
+	// A flag of the command line is set again by m.Run, which parses the command line.
+	if err := flag.Set("test.parallel", strconv.Itoa(testsPerProcessor*runtime.GOMAXPROCS(0))); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
 }

@@ -39,7 +39,7 @@ func addRequestHandlers(c *kube.Client, env environment, needs kube.Needs, reque
 	if len(needs.OwnerLabels) > 0 {
 		handlers = append(handlers, func(next wire.Handler) wire.Handler { return &labelGuard{next, needs.OwnerLabels} })
 	}
-	if env.mode.isStrict() {
+	if env.features.program.IsStrict() {
 		handlers = append(handlers, refuseUndeclared(access.NewChecker(needs, c.Namespaces(), env.namespace)))
 	}
 	if requests != nil {
@@ -53,14 +53,4 @@ func addRequestHandlers(c *kube.Client, env environment, needs kube.Needs, reque
 		c = c.With(handler)
 	}
 	return c
-}
-
-// newFeatureClient returns a client for a feature. The feature can ask the server while the client of the program is
-// busy, or is the client of a standby, which may write nothing.
-func newFeatureClient(config *kube.Config, problems *problemReporter) (*kube.Client, error) {
-	c, err := kube.NewClient(config)
-	if err != nil {
-		return nil, err
-	}
-	return c.With(problems.handler), nil
 }

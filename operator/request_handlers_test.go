@@ -117,7 +117,13 @@ func TestPipelineIsThatOfThePage(t *testing.T) {
 			return controller.Done(), err
 		}, controller.Owns[corev1.ConfigMap](), controller.OwnsByLabel[corev1.Secret]("owner"))
 		log := slog.New(slog.DiscardHandler)
-		env := environment{log: log, listeners: listeners{pages: listener}, tracer: silentTracer{}, mode: developmentMode, problems: newProblemReporter(log, "", "", kube.Needs{}, nil)}
+		env := environment{log: log, listeners: listeners{pages: listener}, tracer: silentTracer{}, problems: newProblemReporter(log, "", "", kube.Needs{}, nil)}
+		brought, err := newRunFeatures(ctx, c, []Part{owner})
+		if err != nil {
+			t.Fatal(err)
+		}
+		brought.program.IsDevelopment = true // strict
+		env.features = brought
 		if err := runParts(ctx, c, env, []Part{owner}); err != nil {
 			t.Fatal(err)
 		}

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/yare-go/yare/internal/feature/metrics"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
 // requestMetrics counts the requests to the API server.

@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -27,22 +29,23 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	if log == nil {
 		log = slog.Default()
 	}
-	env := environment{log: withoutLogHandler(log), unfencedClient: c}
-	var isTest bool
-	var test webhookTest
-	if env.namespace, isTest = access.CheckedNamespace(ctx); isTest {
-		env.mode, test = testMode, &webhookProbe{}
+	namespace, _ := access.CheckedNamespace(ctx)
+	return runParts(ctx, c, environment{
+		log: withoutLogHandler(log), namespace: namespace,
+		newFeatureClient: func() (*kube.Client, error) { return c, nil },
+	}, parts)
+}
+
+// newRunFeatures returns the features of a program without a command line.
+func newRunFeatures(ctx context.Context, c *kube.Client, parts []Part) (*features, error) {
+	needs, err := needsOf(parts)
+	program := &feature.Program{
+		Name: c.FieldManager(), Command: "run", Version: versions(), Watched: c.Namespaces(),
+		Pages: feature.Pages{Flag: "--listen"},
 	}
-	var err error
-	env.webhooks, err = openWebhookService(ctx, parts, webhookSettings{
-		program: c.FieldManager(), namespace: env.namespace, watched: c.Namespaces(), mode: env.mode, test: test,
-		log: env.log,
-	})
-	if err != nil {
-		return err
-	}
-	defer env.webhooks.end()
-	return runParts(ctx, c, env, parts)
+	program.Namespace, program.IsTest = access.CheckedNamespace(ctx)
+	made, featuresErr := newFeatures(parts, needs, program)
+	return &made, errors.Join(err, featuresErr)
 }
 
 // environment is what a program has beside its parts and its client.
@@ -60,34 +63,13 @@ type environment struct {
 	tracer wire.Tracer
 	// namespace and pod are the fields of [controller.Runtime].
 	namespace, pod string
-	mode           mode
 	// election is the leader election of the program. It may be nil.
 	election *leaderElection
-	// newFeatureClient returns a client for a feature. It is nil in a program without flags.
+	// newFeatureClient is the field NewClient of [feature.Host].
 	newFeatureClient func() (*kube.Client, error)
 	// features are those of the parts. Whoever makes them ends them. [runParts] makes them if this is nil.
 	features *features
-	// webhooks are what the program serves for API servers. It may be nil.
-	webhooks webhookService
-	// unfencedClient does not pass the fence of the election. It is nil in a program without webhooks.
-	unfencedClient *kube.Client
 }
-
-// mode is what a program runs for. It decides what the program does about the mistakes of its author.
-type mode int
-
-const (
-	// productionMode is the mode of a program that users depend on.
-	productionMode mode = iota
-	// developmentMode is the mode of a program with the environment variable [access.CheckVariable], which yare dev sets.
-	developmentMode
-	// testMode is the mode of a program in the process of a test, which ends with the test.
-	testMode
-)
-
-// isStrict reports whether m is a strict mode. Then the program refuses requests that its parts do not declare, and a
-// webhook that breaks a rule fails.
-func (m mode) isStrict() bool { return m != productionMode }
 
 // elected returns the field Elected of [controller.Runtime].
 func (env environment) elected() <-chan struct{} {
@@ -109,23 +91,19 @@ func (env environment) termVersion() string {
 //
 // The end comes in this order. The program reports that it is not ready, and takes no new work. The parts finish what
 // is under way, each within its grace. The services end. The listeners, which have answered until then, are closed. The
-// streams end. Then the caller releases the lease, and ends the webhooks.
+// streams end. Then the caller releases the lease, and ends the features.
 func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part) error {
-	needs, err := needsOf(parts)
-	if err != nil {
-		return err
-	}
-	if env.webhooks == nil {
-		env.webhooks = unservedWebhooks{}
-	}
 	if env.features == nil {
-		made := newFeatures(parts, newFeatureProgram(c.FieldManager(), "run", ""))
+		made, err := newRunFeatures(ctx, c, parts)
+		if err != nil {
+			return err
+		}
 		defer made.end()
-		env.features = &made
+		env.features = made
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := newPartsRun(c, env, parts, needs, cancel)
+	r := newPartsRun(c, env, parts, cancel)
 	defer r.cache.Close()
 	if err := r.makePages(); err != nil {
 		return err
@@ -138,16 +116,16 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	// The context of the features ends before the servers, which wait for the readers of their pages.
 	featuresCtx, endFeatures := context.WithCancel(context.WithoutCancel(ctx))
 	defer endFeatures()
-	if err := r.startFeatures(featuresCtx); err != nil {
+	if err := r.startFeatures(featuresCtx, ctx.Done()); err != nil {
+		if ctx.Err() != nil {
+			return nil // the program ends while a feature starts
+		}
 		return err
 	}
 	if r.metrics != nil {
 		r.servePages()
 	}
 	env.election.begin(ctx)
-	if err := r.startWebhooks(ctx); err != nil && ctx.Err() == nil {
-		return err
-	}
 	env.election.waitForFirstAttempt(ctx)
 	var logging sync.WaitGroup
 	defer logging.Wait()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/events"
-	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -149,11 +148,11 @@ func TestRecorderOfAProgram(t *testing.T) {
 	recorder := events.New("gadgets")
 	watcher := Watcher[gadget](func(context.Context, *kube.Client) error { return nil })
 	for name, parts := range map[string][]Part{"with": {watcher, recorder}, "without": {watcher}} {
-		needs, err := needsOf(parts)
+		brought, err := newRunFeatures(t.Context(), noServer(), parts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newPartsRun(noServer(), environment{log: slog.New(slog.DiscardHandler), features: &features{program: new(feature.Program)}}, parts, needs, func() {})
+		r := newPartsRun(noServer(), environment{log: slog.New(slog.DiscardHandler), features: brought}, parts, func() {})
 		defer r.cache.Close()
 		if got := r.runtime.Events; (got == recorder) != (name == "with") {
 			t.Errorf("%s a recorder: %v", name, got)

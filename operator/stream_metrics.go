@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/feature/metrics"
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
 // uncachedRepresentation is the value of the label representation for the streams that a [Watcher] follows: the program keeps no object of

@@ -6,15 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"time"
 
+	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/uninstall"
 )
+
+// migrateCommand is the command of a feature that stores all objects in one version, before nobody converts them.
+const migrateCommand = "migrate"
 
 // uninstallFlags are the flags of the command uninstall.
 type uninstallFlags struct {
@@ -31,10 +36,9 @@ type uninstaller struct {
 	// server names the server of the client for the user.
 	server string
 	// in is where the user answers. It is nil without an input.
-	in  *os.File
-	out io.Writer
-	// parts are the parts of the program.
-	parts []Part
+	in       *os.File
+	out      io.Writer
+	features features
 }
 
 // uninstall removes what the command manifests has printed for the program from the cluster.
@@ -57,19 +61,26 @@ func (u uninstaller) uninstall(ctx context.Context, o options, needs kube.Needs)
 	}
 	fmt.Fprintf(u.out, "uninstalls %s in the namespace %s of the cluster %s\n", name, namespace, u.server)
 	timeout := cmp.Or(flags.timeout, defaultTimeout)
+	confirm := prompt{in: u.in, out: u.out, isConfirmed: o.isConfirmed, timeout: timeout}.confirm
+	before, secretsAfter := u.features.uninstall(name)
 	return uninstall.Run(ctx, u.client, &uninstall.Options{
 		Installation: manifests.Installation{Program: u.program, Name: name, Namespace: namespace},
 		Watched:      o.namespaces, LeaseNamespace: o.election.namespace, LeaseName: o.election.name,
 		Kinds: kinds, Reconciled: append(needs.Reconciles, kinds...),
-		Finalizers: needs.Finalizers, HasWebhooksOrConverters: hasWebhooksOrConverters(u.parts),
+		Finalizers: needs.Finalizers, ResourcesBefore: before, SecretsAfter: secretsAfter,
 		DeleteObjects: flags.deleteObjects, AbandonCleanup: flags.abandonCleanup, RemoveFinalizers: flags.removeFinalizers,
 		DryRun:  o.isDryRun,
 		Timeout: timeout, Out: u.out,
 		Migrate: func(ctx context.Context) error {
-			return migrator{
-				program: u.program, parts: u.parts, client: u.client, server: u.server, in: u.in, out: u.out,
-			}.migrate(ctx, o, needs)
+			command, err := u.features.command(migrateCommand)
+			if err != nil {
+				return err
+			}
+			return command.Run(ctx, &feature.CommandRun{
+				Client: u.client, Server: u.server, Name: name, Namespace: namespace, IsDryRun: o.isDryRun,
+				Confirm: confirm, Out: u.out, Log: slog.New(slog.DiscardHandler),
+			})
 		},
-		Confirm: prompt{in: u.in, out: u.out, isConfirmed: o.isConfirmed, timeout: timeout}.confirm,
+		Confirm: confirm,
 	})
 }

@@ -22,7 +22,6 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
-	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -52,7 +51,7 @@ func TestVersionSchedules(t *testing.T) {
 // Row 3: release B with two versions and a converter follows a release without webhooks, while users write. No call fails, and
 // no field is lost.
 func versionUpgrade(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newBulbSite(t, cluster, network, bulbGroup[operator.UpgradedBulbs](), "bulbs-upgrade")
+	s := newBulbSite(t, cluster, network, bulbGroup[UpgradedBulbs](), "bulbs-upgrade")
 	n := versionsFigure(40, 1000)
 	s.apply("A")
 	pods := []*pod{s.start("A"), s.start("A")}
@@ -74,7 +73,7 @@ func versionUpgrade(t *testing.T, cluster *yaretest.Cluster, network *serviceNet
 // Row 4: an administrator leads a kind from row A of the guide to row E, and back by one row each, while users work in each
 // version that is served. No call fails, no field is lost, and each user owns in the end what the user has owned.
 func lifeOfAVersion(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newBulbSite(t, cluster, network, bulbGroup[operator.LivingBulbs](), "bulbs-life")
+	s := newBulbSite(t, cluster, network, bulbGroup[LivingBulbs](), "bulbs-life")
 	n := versionsFigure(16, 200)
 	s.apply("A")
 	pods := []*pod{s.start("A"), s.start("A")}
@@ -135,7 +134,7 @@ func lifeOfAVersion(t *testing.T, cluster *yaretest.Cluster, network *serviceNet
 
 // An administrator jumps over rows of the guide without a check. Calls fail meanwhile, and no data is lost.
 func jumpsOverRows(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newBulbSite(t, cluster, network, bulbGroup[operator.JumpingBulbs](), "bulbs-jumps")
+	s := newBulbSite(t, cluster, network, bulbGroup[JumpingBulbs](), "bulbs-jumps")
 	const n = 8
 	jump := func(release string, old []*pod) []*pod {
 		s.applyUnserved(release)
@@ -199,7 +198,7 @@ func (s *bulbSite) mustFitWhile(users *load, when string, versions ...int) {
 // Row 12: the replicas are replaced again and again, and the certificates rotate, while both versions are listed, watched and
 // written. No conversion fails.
 func restartsWhileConverting(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newBulbSite(t, cluster, network, bulbGroup[operator.RestartedBulbs](), "bulbs-restarts")
+	s := newBulbSite(t, cluster, network, bulbGroup[RestartedBulbs](), "bulbs-restarts")
 	n := versionsFigure(16, 200)
 	s.apply("B")
 	s.setSecretData(s.agedSecrets(rotationAge - 30*time.Second)[0])
@@ -430,7 +429,7 @@ func (w *bulbWatcher) mustHaveSeenAll() {
 // Regression: uninstall wrote the Service of the second installation into the definition without a bundle. A call of a user in the
 // next milliseconds failed with "corrupt object", because API servers could not verify the converter.
 func uninstallOfTwoVersions(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newBulbSite(t, cluster, network, bulbGroup[operator.UninstalledBulbs](), "bulbs-uninstall")
+	s := newBulbSite(t, cluster, network, bulbGroup[UninstalledBulbs](), "bulbs-uninstall")
 	s.isDeployed = true
 	s.users = []string{cluster.Namespace(t)} // the bulbs stay, because the program watches another namespace
 	s.apply("B")
@@ -574,7 +573,7 @@ func (s *bulbSite) releaseRoles() error {
 // Row 11, second part: the Namespace of the only installation is deleted, and a second installation follows. The objects of both
 // versions can be read and written again, and namespaces can be deleted.
 func deletionOfTheNamespace(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newBulbSite(t, cluster, network, bulbGroup[operator.DeletedBulbs](), "bulbs-deleted")
+	s := newBulbSite(t, cluster, network, bulbGroup[DeletedBulbs](), "bulbs-deleted")
 	s.apply("B")
 	pods := []*pod{s.start("B"), s.start("B")}
 	yaretest.Eventually(t, s.isPublished)
@@ -625,7 +624,7 @@ func deletionOfTheNamespace(t *testing.T, cluster *yaretest.Cluster, network *se
 func TestConversionsAfterARestoration(t *testing.T) {
 	t.Parallel()
 	cluster, network := newScheduleServer(t)
-	s := newBulbSite(t, cluster, network, bulbGroup[operator.RestoredBulbs](), "bulbs-restored")
+	s := newBulbSite(t, cluster, network, bulbGroup[RestoredBulbs](), "bulbs-restored")
 	// A leader ends when a restoration takes its Lease, and its calls with it: see crashAndLossOfTheLease.
 	s.isUnelected = true
 	const n = 16

@@ -1,4 +1,4 @@
-package operator
+package operator_test
 
 import (
 	"context"
@@ -16,19 +16,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator/internal/metrics"
-	"github.com/yare-go/yare/operator/internal/webhook/admission"
-	"github.com/yare-go/yare/operator/internal/webhook/certificates"
-	"github.com/yare-go/yare/operator/internal/webhook/serving"
+	"github.com/yare-go/yare/operator/conversion"
+	"github.com/yare-go/yare/operator/internal/calls/certificates"
+	"github.com/yare-go/yare/operator/internal/calls/serving"
+	"github.com/yare-go/yare/operator/webhook"
 )
 
 // BenchmarkWebhookCall is one call of a validator about an update of an object of 2 KB, over TLS on a connection that is
 // kept, as API servers do. cpu-ns/op is the processor time of the program without that of the caller.
 func BenchmarkWebhookCall(b *testing.B) {
-	quiet := slog.New(slog.DiscardHandler)
-	w := admission.Validator(allowGadget, admission.ValidatorOptions{})
-	handler, err := admission.NewHandler([]*admission.Webhook{w}, admission.Options{Client: noServer(), Logger: quiet})
-	if err != nil {
+	s := newService(slog.New(slog.DiscardHandler))
+	handler := handlerOf(b, s.Program, webhook.Validate(allowGadget))
+	if err := handler.Prepare(s); err != nil {
 		b.Fatal(err)
 	}
 	object := func(size int) json.RawMessage {
@@ -42,7 +41,7 @@ func BenchmarkWebhookCall(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	benchmarkCalls(b, handler, w.Path(), body, `"allowed":true`)
+	benchmarkCalls(b, handler, "/validate.gadgets.example.com/v1", body, `"allowed":true`)
 }
 
 // benchmarkTemplate is a template of Pods, with which an object has 2 KB.
@@ -81,17 +80,14 @@ func BenchmarkConversionList(b *testing.B) { benchmarkConversion(b, 50) }
 // benchmarkConversion measures calls that convert as many objects each.
 func benchmarkConversion(b *testing.B, objectCount int) {
 	b.Helper()
-	conversions, _, err := conversionsOf([]Part{Convert(func(a *benchmark1, b *benchmark2) {
+	s := newService(slog.New(slog.DiscardHandler))
+	handler := handlerOf(b, s.Program, conversion.Between(func(a *benchmark1, b *benchmark2) {
 		b.Spec.Template = a.Spec.Template
 		if a.Spec.Schedule != "@hourly" {
 			b.Spec.Minute = a.Spec.Schedule
 		}
-	}, func(b *benchmark2, a *benchmark1) { a.Spec.Template, a.Spec.Schedule = b.Spec.Template, b.Spec.Minute })})
-	if err != nil {
-		b.Fatal(err)
-	}
-	handler, err := conversions.makeHandler(http.NotFoundHandler(), slog.New(slog.DiscardHandler), new(metrics.Registry))
-	if err != nil {
+	}, func(b *benchmark2, a *benchmark1) { a.Spec.Template, a.Spec.Schedule = b.Spec.Template, b.Spec.Minute }))
+	if err := handler.Prepare(s); err != nil {
 		b.Fatal(err)
 	}
 	object := `{"apiVersion":"benchmarks.example.com/v1","kind":"Timer","metadata":{"name":"a","namespace":"default","uid":"u"},"spec":{"schedule":"@hourly","template":` + benchmarkTemplate + `}}`

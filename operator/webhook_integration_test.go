@@ -20,7 +20,8 @@ import (
 	"github.com/yare-go/yare/internal/testkit/testcert"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
-	"github.com/yare-go/yare/operator/internal/webhook/certificates"
+	"github.com/yare-go/yare/operator/internal/calls/certificates"
+	"github.com/yare-go/yare/operator/webhook"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -31,8 +32,8 @@ func withWebhooks[G interface{ Group() string }](i *installation) *installation 
 	i.program.Parts = func() ([]operator.Part, error) {
 		all, err := parts()
 		return append(all,
-			operator.Validate(func(context.Context, *robot, *robot, *kube.Client) error { return nil }),
-			operator.Default(func(context.Context, *robot) {}),
+			webhook.Validate(func(context.Context, *robot, *robot, *kube.Client) error { return nil }),
+			webhook.Default(func(context.Context, *robot) {}),
 		), err
 	}
 	i.t.Cleanup(func() {

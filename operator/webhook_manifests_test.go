@@ -1,9 +1,7 @@
-package operator
+package operator_test
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,20 +14,22 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/operator/internal/manifests"
+	"github.com/yare-go/yare/operator/webhook"
 )
 
 // gadgetWebhooks returns the parts of a program with a validator and a defaulter.
-func gadgetWebhooks() []Part {
-	return []Part{
-		Watcher[gadget](idle),
-		Validate(allowGadget),
-		Default(leaveGadget),
+func gadgetWebhooks() []operator.Part {
+	return []operator.Part{
+		operator.Watcher[operator.Gadget](operator.Idle),
+		webhook.Validate(allowGadget),
+		webhook.Default(leaveGadget),
 	}
 }
 
-// field returns the value at a path of decoded objects and lists. An element of a list is named by its name.
-func field(t *testing.T, value any, path ...string) any {
+// fieldAt returns the value at a path of decoded objects and lists. An element of a list is named by its name.
+func fieldAt(t *testing.T, value any, path ...string) any {
 	t.Helper()
 	for _, name := range path {
 		switch v := value.(type) {
@@ -52,24 +52,24 @@ func field(t *testing.T, value any, path ...string) any {
 // Secret nor the configurations hold what the program writes.
 func TestManifestsOfWebhooks(t *testing.T) {
 	t.Parallel()
-	status, stdout, stderr := call(strings.Fields("manifests --image i:1 --network-policy-from kubernetes.io/metadata.name=monitoring"), gadgetWebhooks()...)
+	status, stdout, stderr := operator.Call(strings.Fields("manifests --image i:1 --network-policy-from kubernetes.io/metadata.name=monitoring"), gadgetWebhooks()...)
 	if status != 0 || stderr != "" {
 		t.Fatalf("status %d, %s", status, stderr)
 	}
-	objects, order := documents(t, stdout)
+	objects, order := operator.Documents(t, stdout)
 	last := []string{"Service gadgets", "PodDisruptionBudget gadgets", "NetworkPolicy gadgets", "Secret gadgets-webhooks", "ValidatingWebhookConfiguration gadgets.gadgets-system", "MutatingWebhookConfiguration gadgets.gadgets-system", "Deployment gadgets"}
 	if got := order[len(order)-len(last):]; !slices.Equal(got, last) {
 		t.Errorf("the last objects are %q, not %q", got, last)
 	}
 	wantPorts := []any{map[string]any{"name": "webhooks", "port": 443.0, "protocol": "TCP", "targetPort": "webhooks"}}
-	if diff := cmp.Diff(wantPorts, field(t, objects["Service gadgets"], "spec", "ports")); diff != "" {
+	if diff := cmp.Diff(wantPorts, fieldAt(t, objects["Service gadgets"], "spec", "ports")); diff != "" {
 		t.Errorf("the ports of the Service (-want +got):\n%s", diff)
 	}
-	if field(t, objects["Service gadgets"], "spec", "publishNotReadyAddresses") != nil {
+	if fieldAt(t, objects["Service gadgets"], "spec", "publishNotReadyAddresses") != nil {
 		t.Error("the Service publishes addresses that are not ready")
 	}
 	wantIngress := []any{map[string]any{"ports": []any{map[string]any{"port": "webhooks", "protocol": "TCP"}}}}
-	if diff := cmp.Diff(wantIngress, field(t, objects["NetworkPolicy gadgets"], "spec", "ingress")); diff != "" {
+	if diff := cmp.Diff(wantIngress, fieldAt(t, objects["NetworkPolicy gadgets"], "spec", "ingress")); diff != "" {
 		t.Errorf("the NetworkPolicy lets in (-want +got):\n%s", diff)
 	}
 	for _, name := range []string{"Secret gadgets-webhooks", "ValidatingWebhookConfiguration gadgets.gadgets-system", "MutatingWebhookConfiguration gadgets.gadgets-system"} {
@@ -78,11 +78,11 @@ func TestManifestsOfWebhooks(t *testing.T) {
 				t.Errorf("%s has the field %s", name, each)
 			}
 		}
-		if labels, _ := field(t, objects[name], "metadata", "labels").(map[string]any); labels["app.kubernetes.io/instance"] != "gadgets" || labels["manifests.yare.dev/namespace"] != "gadgets-system" {
+		if labels, _ := fieldAt(t, objects[name], "metadata", "labels").(map[string]any); labels["app.kubernetes.io/instance"] != "gadgets" || labels["manifests.yare.dev/namespace"] != "gadgets-system" {
 			t.Errorf("%s has the labels %v", name, labels)
 		}
 	}
-	d := deploymentOf(t, stdout, "gadgets")
+	d := operator.DeploymentOf(t, stdout, "gadgets")
 	pod := d.Spec.Template.Spec
 	container := pod.Containers[0]
 	if want := []string{"run", "--leader-elect", "--listen-probes=:8081", "--webhooks=:9443"}; !slices.Equal(container.Args, want) {
@@ -98,18 +98,14 @@ func TestManifestsOfWebhooks(t *testing.T) {
 		t.Errorf("%d replicas, %d s, %v", *d.Spec.Replicas, *pod.TerminationGracePeriodSeconds, pod)
 	}
 	// What the Deployment runs is what the program accepts.
-	line, err := newCommandLine("gadgets", nil)
-	if err == nil {
-		err = line.parse(container.Args)
-	}
-	if err != nil {
+	if err := operator.ParseArgs(container.Args); err != nil {
 		t.Error(err)
 	}
 	// The command that prunes deletes the configurations of a former release first.
 	if _, prune, _ := strings.Cut(stdout, "\n# kubectl delete "); !strings.Contains(prune, "' validatingwebhookconfiguration,mutatingwebhookconfiguration,") || !strings.Contains(prune, ",secret") {
 		t.Errorf("the command that prunes is %.300s", prune)
 	}
-	status, again, _ := call(strings.Fields("manifests --image i:1 --network-policy-from kubernetes.io/metadata.name=monitoring"), gadgetWebhooks()...)
+	status, again, _ := operator.Call(strings.Fields("manifests --image i:1 --network-policy-from kubernetes.io/metadata.name=monitoring"), gadgetWebhooks()...)
 	if status != 0 || again != stdout {
 		t.Error("the second call prints something else")
 	}
@@ -118,21 +114,23 @@ func TestManifestsOfWebhooks(t *testing.T) {
 // A program serves metrics and webhooks by one Service. It has longer to end than its calls.
 func TestManifestsOfWebhooksAndMetrics(t *testing.T) {
 	t.Parallel()
-	reconcile := func(context.Context, *gadget, *kube.Client) (controller.Action, error) { return controller.Done(), nil }
+	reconcile := func(context.Context, *operator.Gadget, *kube.Client) (controller.Action, error) {
+		return controller.Done(), nil
+	}
 	parts := append(gadgetWebhooks()[1:], controller.New(reconcile, controller.ShutdownGrace(2*time.Minute)))
-	status, stdout, stderr := call(strings.Fields("manifests --image i:1 --listen :9443 --network-policy --name-prefix shop"), parts...)
+	status, stdout, stderr := operator.Call(strings.Fields("manifests --image i:1 --listen :9443 --network-policy --name-prefix shop"), parts...)
 	if status != 0 {
 		t.Fatal(stderr)
 	}
-	objects, _ := documents(t, stdout)
-	ports := field(t, objects["Service shop"], "spec", "ports")
-	if field(t, ports, "metrics", "port") != 9443.0 || field(t, ports, "webhooks", "port") != 443.0 {
+	objects, _ := operator.Documents(t, stdout)
+	ports := fieldAt(t, objects["Service shop"], "spec", "ports")
+	if fieldAt(t, ports, "metrics", "port") != 9443.0 || fieldAt(t, ports, "webhooks", "port") != 443.0 {
 		t.Errorf("the ports are %v", ports)
 	}
-	if ingress := field(t, objects["NetworkPolicy shop"], "spec", "ingress").([]any); len(ingress) != 2 || ingress[0].(map[string]any)["from"] == nil {
+	if ingress := fieldAt(t, objects["NetworkPolicy shop"], "spec", "ingress").([]any); len(ingress) != 2 || ingress[0].(map[string]any)["from"] == nil {
 		t.Errorf("the NetworkPolicy lets in %v", ingress)
 	}
-	pod := deploymentOf(t, stdout, "shop").Spec.Template.Spec
+	pod := operator.DeploymentOf(t, stdout, "shop").Spec.Template.Spec
 	if args := pod.Containers[0].Args; !slices.Contains(args, "--webhooks=:9444") || !slices.Contains(args, "--webhook-service=shop") {
 		t.Errorf("the arguments are %q", args)
 	}
@@ -201,7 +199,7 @@ func TestPermissionsOfWebhooks(t *testing.T) {
 		"permissions --webhooks :1 --webhook-cert a --webhook-key b": false,
 		"manifests --image i:1 --webhook-secret tls":                 false,
 	} {
-		status, stdout, stderr := call(strings.Fields(args), gadgetWebhooks()...)
+		status, stdout, stderr := operator.Call(strings.Fields(args), gadgetWebhooks()...)
 		if status != 0 {
 			t.Fatalf("%s: status %d, %s", args, status, stderr)
 		}
@@ -214,15 +212,15 @@ func TestPermissionsOfWebhooks(t *testing.T) {
 			t.Errorf("%s: there are permissions for what the program does not write:\n%s", args, stdout)
 		}
 	}
-	_, stdout, _ := call(strings.Fields("permissions --webhook-service shop --namespace shops"), gadgetWebhooks()...)
-	checkText(t, "the permissions", stdout, []string{"  - shop-webhooks\n", "  - shop.shops\n", "  - shops\n", "namespace: shops\n"})
+	_, stdout, _ := operator.Call(strings.Fields("permissions --webhook-service shop --namespace shops"), gadgetWebhooks()...)
+	operator.CheckText(t, "the permissions", stdout, []string{"  - shop-webhooks\n", "  - shop.shops\n", "  - shops\n", "namespace: shops\n"})
 }
 
 // With --webhooks "" a program serves no webhooks, so its manifests have nothing for them.
 func TestManifestsWithoutWebhooks(t *testing.T) {
 	t.Parallel()
-	_, without, _ := call(strings.Fields("manifests --image i:1"), Watcher[gadget](idle))
-	status, stdout, stderr := call(strings.Fields("manifests --image i:1 --webhooks="), gadgetWebhooks()...)
+	_, without, _ := operator.Call(strings.Fields("manifests --image i:1"), operator.Watcher[operator.Gadget](operator.Idle))
+	status, stdout, stderr := operator.Call(strings.Fields("manifests --image i:1 --webhooks="), gadgetWebhooks()...)
 	if status != 0 {
 		t.Fatal(stderr)
 	}
@@ -247,36 +245,36 @@ func TestEntriesOfManifests(t *testing.T) {
 		"--webhook-entries": false, "--webhook-secret gadgets-tls": true, "--webhooks :9000 --webhook-cert /c --webhook-key /k": false,
 	} {
 		args += " --watch-namespace a --webhook-annotation cert-manager.io/inject-ca-from=gadgets-system/gadgets --webhook-annotation a=b=c"
-		status, stdout, stderr := call(strings.Fields("manifests --image i:1 "+args), gadgetWebhooks()...)
+		status, stdout, stderr := operator.Call(strings.Fields("manifests --image i:1 "+args), gadgetWebhooks()...)
 		if status != 0 || stderr != "" {
 			t.Fatalf("%s: status %d, %s", args, status, stderr)
 		}
-		objects, _ := documents(t, stdout)
+		objects, _ := operator.Documents(t, stdout)
 		for kind, name := range map[string]string{"Validating": "validate.gadgets.example.com", "Mutating": "default.gadgets.example.com"} {
 			c := objects[kind+"WebhookConfiguration gadgets.gadgets-system"]
 			want := map[string]any{"service": map[string]any{"namespace": "gadgets-system", "name": "gadgets", "path": "/" + name + "/v1", "port": 443.0}}
-			if diff := cmp.Diff(want, field(t, c, "webhooks", name, "clientConfig")); diff != "" {
+			if diff := cmp.Diff(want, fieldAt(t, c, "webhooks", name, "clientConfig")); diff != "" {
 				t.Errorf("%s: %s (-want +got):\n%s", args, name, diff)
 			}
-			if field(t, c, "webhooks", name, "failurePolicy") != "Fail" || field(t, c, "webhooks", name, "namespaceSelector") == nil || field(t, c, "webhooks", name, "matchConditions") == nil {
+			if fieldAt(t, c, "webhooks", name, "failurePolicy") != "Fail" || fieldAt(t, c, "webhooks", name, "namespaceSelector") == nil || fieldAt(t, c, "webhooks", name, "matchConditions") == nil {
 				t.Errorf("%s: the entry is %v", args, c)
 			}
-			if diff := cmp.Diff(map[string]any{"cert-manager.io/inject-ca-from": "gadgets-system/gadgets", "a": "b=c"}, field(t, c, "metadata", "annotations")); diff != "" {
+			if diff := cmp.Diff(map[string]any{"cert-manager.io/inject-ca-from": "gadgets-system/gadgets", "a": "b=c"}, fieldAt(t, c, "metadata", "annotations")); diff != "" {
 				t.Errorf("%s: the annotations (-want +got):\n%s", args, diff)
 			}
 		}
 		if hasSecret := objects["Secret gadgets-webhooks"] != nil; hasSecret != strings.HasPrefix(args, "--webhook-entries") {
 			t.Errorf("%s: that there is a Secret is %t", args, hasSecret)
 		}
-		pod := deploymentOf(t, stdout, "gadgets").Spec.Template.Spec
+		pod := operator.DeploymentOf(t, stdout, "gadgets").Spec.Template.Spec
 		container := pod.Containers[0]
 		if (len(pod.Volumes) == 1 && pod.Volumes[0].Secret.SecretName == "gadgets-tls" && container.VolumeMounts[0].MountPath == "/etc/yare/webhooks") != isMounted ||
 			slices.Contains(container.Args, "--webhook-cert=/etc/yare/webhooks/tls.crt") != isMounted || slices.Contains(container.Args, "--webhook-key=/etc/yare/webhooks/tls.key") != isMounted {
 			t.Errorf("%s: the volumes are %v, the arguments %q", args, pod.Volumes, container.Args)
 		}
 	}
-	_, _, stderr := call(strings.Fields("manifests --image i:1 --webhook-secret b"), gadgetWebhooks()...)
-	checkText(t, "the note", stderr, []string{"nobody writes the CA of the Secret b", "--webhook-annotation"})
+	_, _, stderr := operator.Call(strings.Fields("manifests --image i:1 --webhook-secret b"), gadgetWebhooks()...)
+	operator.CheckText(t, "the note", stderr, []string{"nobody writes the CA of the Secret b", "--webhook-annotation"})
 }
 
 func TestWebhookFlagsThatAreWrong(t *testing.T) {
@@ -299,14 +297,14 @@ func TestWebhookFlagsThatAreWrong(t *testing.T) {
 		"--webhook-secret No_Name":        {2, []string{"the name of the Secret"}},
 		"--webhooks :9443 --webhook-cert c --webhook-key k --webhook-secret s": {1, []string{"exclude each other"}},
 	} {
-		status, stdout, stderr := call(append([]string{"manifests", "--image=i:1"}, strings.Fields(args)...), gadgetWebhooks()...)
+		status, stdout, stderr := operator.Call(append([]string{"manifests", "--image=i:1"}, strings.Fields(args)...), gadgetWebhooks()...)
 		if status != c.status || (stdout == "") != (status != 0) {
 			t.Errorf("%s: status %d, %s", args, status, stderr)
 		}
-		checkText(t, args, stderr, c.want)
+		operator.CheckText(t, args, stderr, c.want)
 	}
 	for _, args := range []string{"manifests --image=i:1 --webhook-entries", "manifests --image=i:1 --webhook-secret=a", "manifests --image=i:1 --webhook-annotation=a=b", "revoke-webhook-authority"} {
-		if status, _, stderr := call(strings.Fields(args), Watcher[gadget](idle)); status != 1 || !strings.Contains(stderr, "the program has no webhooks") {
+		if status, _, stderr := operator.Call(strings.Fields(args), operator.Watcher[operator.Gadget](operator.Idle)); status != 1 || !strings.Contains(stderr, "import github.com/yare-go/yare/operator/webhook and add webhook.Validate to its parts") {
 			t.Errorf("%s without webhooks: status %d, %s", args, status, stderr)
 		}
 	}
@@ -315,9 +313,9 @@ func TestWebhookFlagsThatAreWrong(t *testing.T) {
 // The help names the flags and the command of webhooks only for a program that has webhooks.
 func TestHelpAboutWebhooks(t *testing.T) {
 	t.Parallel()
-	_, with, _ := call([]string{"--help"}, gadgetWebhooks()...)
-	checkText(t, "the help", with, []string{"gadgets revoke-webhook-authority", "--webhooks ADDRESS", "--webhook-service NAME", "--webhook-cert FILE", "--webhook-entries", "--webhook-annotation KEY=VALUE", "--webhook-secret NAME"})
-	if _, without, _ := call([]string{"--help"}, Watcher[gadget](idle)); strings.Contains(without, "webhook") {
+	_, with, _ := operator.Call([]string{"--help"}, gadgetWebhooks()...)
+	operator.CheckText(t, "the help", with, []string{"gadgets revoke-webhook-authority", "--webhooks ADDRESS", "--webhook-service NAME", "--webhook-cert FILE", "--webhook-entries", "--webhook-annotation KEY=VALUE", "--webhook-secret NAME"})
+	if _, without, _ := operator.Call([]string{"--help"}, operator.Watcher[operator.Gadget](operator.Idle)); strings.Contains(without, "webhook") {
 		t.Errorf("without webhooks the help is\n%s", without)
 	}
 }
@@ -326,11 +324,11 @@ func TestHelpAboutWebhooks(t *testing.T) {
 func TestChartOfWebhooks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if status, _, stderr := call([]string{"manifests", "--helm", dir, "--webhook-entries"}, gadgetWebhooks()...); status != 0 {
+	if status, _, stderr := operator.Call([]string{"manifests", "--helm", dir, "--webhook-entries"}, gadgetWebhooks()...); status != 0 {
 		t.Fatal(stderr)
 	}
-	text := read(t, filepath.Join(dir, "templates", "manifests.yaml"))
-	checkText(t, "the chart", text, []string{
+	text := operator.Read(t, filepath.Join(dir, "templates", "manifests.yaml"))
+	operator.CheckText(t, "the chart", text, []string{
 		`"--webhooks=:9443" (print "--webhook-service=" .Release.Name "")`, "name: '{{ .Release.Name }}-webhooks'", "- '{{ .Release.Name }}-webhooks'",
 		"kind: ValidatingWebhookConfiguration", "name: '{{ .Release.Name }}.{{ .Release.Namespace }}'", "      name: {{ toJson .Release.Name }}\n      namespace: {{ toJson .Release.Namespace }}\n      path: /validate",
 	})
@@ -341,24 +339,10 @@ func TestChartOfWebhooks(t *testing.T) {
 	}
 }
 
-// The fields namespace and namePrefix of Kustomize change the names of objects, and not those in permissions and labels. The program
-// failed without an error that names the reason.
-func TestMovedInstallationIsLogged(t *testing.T) {
+// A program with webhooks knows the name and the namespace that its manifests were printed for.
+func TestManifestsNameTheirInstallation(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ installation, namespace, pod, want string }{
-		"as printed":       {"gadgets.gadgets-system", "gadgets-system", "gadgets-5d4-x7", ""},
-		"outside of a Pod": {"gadgets.gadgets-system", "gadgets-system", "", ""},
-		"nothing is known": {"", "gadgets-system", "gadgets-5d4-x7", ""},
-		"namespace":        {"gadgets.gadgets-system", "other", "gadgets-5d4-x7", "--namespace other"},
-		"namePrefix":       {"gadgets.gadgets-system", "gadgets-system", "my-gadgets-5d4-x7", "--name-prefix"},
-	} {
-		var log bytes.Buffer
-		warnIfMoved(slog.New(slog.NewTextHandler(&log, nil)), test.installation, test.namespace, test.pod)
-		if text := log.String(); (text == "") != (test.want == "") || !strings.Contains(text, test.want) {
-			t.Errorf("%s: the log is %q", name, text)
-		}
-	}
-	status, stdout, stderr := call([]string{"manifests", "--image", "i:1", "--namespace", "shop"}, gadgetWebhooks()...)
+	status, stdout, stderr := operator.Call([]string{"manifests", "--image", "i:1", "--namespace", "shop"}, gadgetWebhooks()...)
 	if status != 0 || !strings.Contains(stdout, "- name: "+manifests.InstallationVariable+"\n          value: gadgets.shop\n") {
 		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
 	}

@@ -1,4 +1,4 @@
-package operator
+package operator_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/webhook"
 )
 
 // PumpFinalizer is the finalizer of the programs with pumps.
@@ -54,7 +56,7 @@ func (Uninstalled) Group() string { return "uninstalled.example.com" }
 func (Everywhere) Group() string { return "everywhere.example.com" }
 
 // pumpPrograms are the programs that this test binary can be: see [runRelease].
-var pumpPrograms = map[string]func(release string) Program{
+var pumpPrograms = map[string]func(release string) operator.Program{
 	Pumps{}.Group(): pumpProgram[Pumps], Uninstalled{}.Group(): pumpProgram[Uninstalled], Everywhere{}.Group(): pumpProgram[Everywhere],
 }
 
@@ -63,14 +65,14 @@ var pumpPrograms = map[string]func(release string) Program{
 //	none     no webhooks
 //	first    a validator that accepts sizes up to 10
 //	second   a validator that accepts sizes up to 5, and a defaulter
-func pumpProgram[G interface{ Group() string }](release string) Program {
+func pumpProgram[G interface{ Group() string }](release string) operator.Program {
 	type pump = Pump[G]
-	parts := []Part{controller.New(func(context.Context, *pump, *kube.Client) (controller.Action, error) { return controller.Done(), nil }).
+	parts := []operator.Part{controller.New(func(context.Context, *pump, *kube.Client) (controller.Action, error) { return controller.Done(), nil }).
 		Finalizer(PumpFinalizer, func(context.Context, *pump, *kube.Client) (controller.Cleanup, error) {
 			return controller.CleanupDone(), nil
 		})}
-	validator := func(most int) Part {
-		return Validate(func(ctx context.Context, _, after *pump, _ *kube.Client) error {
+	validator := func(most int) operator.Part {
+		return webhook.Validate(func(ctx context.Context, _, after *pump, _ *kube.Client) error {
 			if err := act(ctx, after.Spec.Act); err != nil {
 				return err
 			}
@@ -84,13 +86,13 @@ func pumpProgram[G interface{ Group() string }](release string) Program {
 	case "first":
 		parts = append(parts, validator(10))
 	case "second":
-		parts = append(parts, validator(5), Default(func(_ context.Context, p *pump) {
+		parts = append(parts, validator(5), webhook.Default(func(_ context.Context, p *pump) {
 			if p.Spec.Color == "" {
 				p.Spec.Color = "red"
 			}
 		}))
 	}
-	return Program{Name: "pumps", Parts: func() ([]Part, error) { return parts, nil }}
+	return operator.Program{Name: "pumps", Parts: func() ([]operator.Part, error) { return parts, nil }}
 }
 
 // act does what the field act of a pump says.

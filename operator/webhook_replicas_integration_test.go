@@ -28,6 +28,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/webhook"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -47,13 +48,13 @@ func valves() operator.Program {
 	return operator.Program{Parts: func() ([]operator.Part, error) {
 		return []operator.Part{
 			controller.New(func(context.Context, *valve, *kube.Client) (controller.Action, error) { return controller.Done(), nil }),
-			operator.Validate(func(_ context.Context, _, after *valve, _ *kube.Client) error {
+			webhook.Validate(func(_ context.Context, _, after *valve, _ *kube.Client) error {
 				if after.Spec.Size > 10 {
 					return field.Invalid(field.NewPath("spec", "size"), after.Spec.Size, "it is more than 10")
 				}
 				return nil
 			}),
-			operator.Default(func(_ context.Context, v *valve) {
+			webhook.Default(func(_ context.Context, v *valve) {
 				if v.Spec.Color == "" {
 					v.Spec.Color = "red"
 				}
@@ -245,17 +246,17 @@ func TestReplicasServeWebhooks(t *testing.T) {
 func TestTwoProcessesServeWebhooks(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Shared(t)
-	yaretest.Define[operator.Pump[operator.Pumps]](t, cluster)
+	yaretest.Define[Pump[Pumps]](t, cluster)
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := func() *yaretest.Process {
-		return yaretest.Run(t, cluster.Kubeconfig(), self, "as:pumps", operator.Pumps{}.Group(), "first", "", namespace, "run", "--watch-namespace", namespace)
+		return yaretest.Run(t, cluster.Kubeconfig(), self, "as:pumps", Pumps{}.Group(), "first", "", namespace, "run", "--watch-namespace", namespace)
 	}
 	checkRefused := func() error {
-		p := &operator.Pump[operator.Pumps]{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "large"}}
+		p := &Pump[Pumps]{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "large"}}
 		p.Spec.Size = 11
 		if _, err := kube.Create(t.Context(), client, p, kube.DryRun()); !kube.IsInvalid(err) {
 			return fmt.Errorf("a pump that is too large: %w", cmp.Or(err, errors.New("it was accepted")))

@@ -23,7 +23,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -64,7 +63,7 @@ func TestWebhookSchedules(t *testing.T) {
 // is restored to before the rotation, and then deleted or emptied. A copy of the configuration keeps the bundle of before, as an
 // API server that lags does. No call fails, and the certificates of the program are published again.
 func rotationsUnderLoad(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newPumpSite[operator.Pumps](t, cluster, network, "pumps-rotations")
+	s := newPumpSite[Pumps](t, cluster, network, "pumps-rotations")
 	s.apply("second")
 	pods := []*pod{s.start("second"), s.start("second")}
 	yaretest.Eventually(t, func() error { return errors.Join(s.checkRefused(6), s.checkEntries(1, 1)) })
@@ -175,7 +174,7 @@ func (s *pumpSite[G]) waitForSecret(after string, rotated map[string][]byte) {
 // Rows 1 and 8: three replicas start at once, while the Secret has no data, or certificates that expired long ago. They make one
 // authority, under which all answer. The authorities of the rounds before stay in the bundle, because they are published.
 func startWithoutCertificates(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newPumpSite[operator.Pumps](t, cluster, network, "pumps-start")
+	s := newPumpSite[Pumps](t, cluster, network, "pumps-start")
 	s.apply("second")
 	expired := s.agedSecrets(730 * 24 * time.Hour)[0]
 	for round := range figure(2, 6) {
@@ -217,7 +216,7 @@ func startWithoutCertificates(t *testing.T, cluster *yaretest.Cluster, network *
 // Row 9: two replicas are replaced one after the other, while kube-proxy is late and fast and slow users write. No call
 // fails.
 func rollingRestarts(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newPumpSite[operator.Pumps](t, cluster, network, "pumps-restarts")
+	s := newPumpSite[Pumps](t, cluster, network, "pumps-restarts")
 	s.apply("second")
 	pods := []*pod{s.start("second"), s.start("second")}
 	yaretest.Eventually(t, func() error { return s.checkRefused(6) })
@@ -241,7 +240,7 @@ const toleratedTime = 5 * time.Second
 // Row 10: a replica is killed during a call, and another one loses its lease during a call. Two replicas run. A call may
 // fail if it is in flight or sent to the dead replica, and none later than toleratedTime after.
 func crashAndLossOfTheLease(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newPumpSite[operator.Pumps](t, cluster, network, "pumps-crash")
+	s := newPumpSite[Pumps](t, cluster, network, "pumps-crash")
 	s.lease = "15s" // a busy machine must not make a replica lose a shorter one
 	s.apply("first")
 	pods := []*pod{s.start("first"), s.start("first")}
@@ -330,7 +329,7 @@ func (s *pumpSite[G]) startSlowCalls(n int, pods []*pod) (wait func() []error) {
 	s.t.Helper()
 	called := func() (all int) {
 		for _, p := range pods {
-			all += strings.Count(strings.Join(p.Log(), "\n"), operator.PumpWaits)
+			all += strings.Count(strings.Join(p.Log(), "\n"), PumpWaits)
 		}
 		return all
 	}
@@ -357,7 +356,7 @@ func (s *pumpSite[G]) startSlowCalls(n int, pods []*pod) (wait func() []error) {
 // webhooks, then by the command of the guide one without, and then the last release again. No write fails, and the API
 // server calls what the present release has, and nothing else.
 func upgradeAndRollback(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newPumpSite[operator.Pumps](t, cluster, network, "pumps-upgrade")
+	s := newPumpSite[Pumps](t, cluster, network, "pumps-upgrade")
 	s.apply("none")
 	// Regression: the end of the leader made the first new Pod the leader, which added its entries before kube-proxy knew
 	// the Pod. Until then writes failed.
@@ -480,7 +479,7 @@ func guideCommands(t *testing.T, page, after, program, namespace string) []strin
 // Row 12: objects are older than a stricter validator and a defaulter. Whoever changes something else, and whoever deletes
 // them or their namespace, is not refused, also while the operator is down.
 func stricterRelease(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newPumpSite[operator.Everywhere](t, cluster, network, "pumps-stricter")
+	s := newPumpSite[Everywhere](t, cluster, network, "pumps-stricter")
 	s.isWide = true // else a namespace that ends takes the permissions in it along
 	// Each of the namespaces is deleted. No replica runs when the last one is.
 	s.users = append(s.users, cluster.Namespace(t), cluster.Namespace(t))
@@ -503,7 +502,7 @@ func stricterRelease(t *testing.T, cluster *yaretest.Cluster, network *serviceNe
 
 	for _, patch := range []map[string]any{
 		{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}},
-		{"metadata": map[string]any{"finalizers": []string{operator.PumpFinalizer, "users.example.com/hold"}}},
+		{"metadata": map[string]any{"finalizers": []string{PumpFinalizer, "users.example.com/hold"}}},
 		{"spec": map[string]any{"act": "nothing"}}, // the size is wrong already
 	} {
 		if _, err := s.pumps.Patch(t.Context(), "old-0", kube.MergePatch(patch)); err != nil {
@@ -590,7 +589,7 @@ func (s *pumpSite[G]) mustLoseNamespace(namespace string, isDown bool) {
 // Row 13: a validator hangs, panics, and is called a thousand times at once. Each failure is one clear error, other calls
 // get their answers, and the memory of the program is bounded.
 func validatorThatFails(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newPumpSite[operator.Pumps](t, cluster, network, "pumps-failing")
+	s := newPumpSite[Pumps](t, cluster, network, "pumps-failing")
 	s.apply("first")
 	pods := []*pod{s.start("first"), s.start("first")}
 	yaretest.Eventually(t, func() error { return s.checkRefused(11) })
@@ -699,7 +698,7 @@ func (p *pod) watchMemory(t *testing.T) (most func() float64) {
 // Row 14: the Namespace of an installation is deleted, and a second installation follows. Then a user uninstalls the second
 // one. The cluster can be written each time, and the validation is on again in between.
 func uninstallAndSecondInstallation(t *testing.T, cluster *yaretest.Cluster, network *serviceNetwork) {
-	s := newPumpSite[operator.Uninstalled](t, cluster, network, "pumps-again")
+	s := newPumpSite[Uninstalled](t, cluster, network, "pumps-again")
 	s.isDeployed = true
 	write := func() error {
 		_, err := s.pumps.Create(t.Context(), s.newPump("large", 100), kube.DryRun())

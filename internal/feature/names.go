@@ -9,35 +9,57 @@ import (
 //go:embed names.txt
 var table string
 
-// FlagName is a row of names.txt.
-type FlagName struct {
-	// Package is the package that brings the flag, below the module, and Part is how a program calls it.
+// Name is a row of names.txt: a flag or a command of a feature.
+type Name struct {
+	// IsCommand is true for a command. IsIgnored is true for a flag that a program without the feature ignores.
+	IsCommand, IsIgnored bool
+	// Package is the package that brings the flag or the command, below the module, and Part is how a program calls it.
 	Package, Part string
-	// Name is the name of the flag. Argument stands for its value, and is empty for a flag without a value.
-	Name, Argument string
-	// Commands are the commands that accept the flag.
-	Commands []string
+	// Name is the name of the flag or the command.
+	Name string
+	// Argument stands for the value of a flag. It is empty for a flag without a value, and for a command.
+	Argument string
+	// Commands are the commands that accept a flag. Flags are the flags of package operator that a command accepts.
+	Commands, Flags []string
 }
 
-// FlagNames returns the flags of all features, also of those that the program does not import.
-func FlagNames() []FlagName {
-	var names []FlagName
+// Names returns the flags and the commands of all features, also of those that the program does not import.
+func Names() []Name {
+	var names []Name
 	for line := range strings.Lines(table) {
 		fields := strings.Fields(line)
-		if len(fields) != 5 || fields[0] == "#" {
+		if len(fields) != 6 || fields[0] == "#" {
 			continue
 		}
-		n := FlagName{Package: fields[0], Part: fields[1], Name: fields[2], Commands: strings.Split(fields[4], ",")}
-		if fields[3] != "-" {
-			n.Argument = fields[3]
+		n := Name{
+			IsCommand: fields[0] == "command", IsIgnored: fields[0] == "ignored",
+			Package: fields[1], Part: fields[2], Name: fields[3],
+		}
+		if fields[4] != "-" {
+			n.Argument = fields[4]
+		}
+		list := strings.Split(fields[5], ",")
+		if n.IsCommand {
+			n.Flags = list
+		} else {
+			n.Commands = list
 		}
 		names = append(names, n)
 	}
 	return names
 }
 
-// MissingError returns the error of a program that is called with the flag, and has no part that brings it.
-func (n FlagName) MissingError(module string) error {
-	return fmt.Errorf("the flag --%s belongs to a part that the program has not: import %s/%s and add %s to its parts, or leave the flag out",
-		n.Name, module, n.Package, n.Part)
+// String returns the flag or the command for an error.
+func (n Name) String() string {
+	if n.IsCommand {
+		return "the command " + n.Name
+	}
+	return "the flag --" + n.Name
+}
+
+// MissingError returns the error of a program that is called with the flag or the command, and has no part that brings
+// it.
+func (n Name) MissingError(module string) error {
+	return fmt.Errorf("%s belongs to a part that the program has not: import %s/%s and add %s to its parts, or leave it out",
+		n, module, n.Package, n.Part)
 }

@@ -6,19 +6,34 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/feature/metrics"
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/kube/wire"
 )
 
-// Program is a program, as far as its command line says.
+// Program is a program, as far as its parts and its command line say.
 type Program struct {
 	// Name is the name of the program, and Command is the name of the command, such as run.
 	Name, Command string
-	// IsDevelopment is true for the command run in yare dev and in explorations.
-	IsDevelopment bool
-	Pages         Pages
+	// Version is the text about the versions of the program, of yare and of Go.
+	Version string
+	// IsDevelopment is true for the command run in yare dev and in explorations. IsTest is true in the process of a test,
+	// which goes on after the program.
+	IsDevelopment, IsTest bool
+	// Parts are the parts of the program, each followed by the parts inside of it. Needs are those of all parts together.
+	Parts []any
+	Needs kube.Needs
+	// Watched holds the namespaces that the program watches. None means all.
+	Watched []string
+	// Namespace is where the program runs, or is to be installed. Pod is its Pod, or empty. The command run sets both
+	// before Start.
+	Namespace, Pod string
+	Pages          Pages
 }
+
+// IsStrict reports whether the program refuses requests that its parts do not declare, and fails on a mistake of its
+// author.
+func (p *Program) IsStrict() bool { return p.IsDevelopment || p.IsTest }
 
 // Pages is where a program serves its pages.
 type Pages struct {
@@ -34,22 +49,39 @@ type Pages struct {
 // Plan is what an installation of a program has. The Pages of the [Program] are those of the program that the
 // Deployment runs.
 type Plan struct {
-	// Watched holds the namespaces that the program watches. None means all.
-	Watched []string
+	// Name is the name of the objects, and Namespace is where the program is installed.
+	Name, Namespace string
 	// HasServiceMonitor is true if Prometheus is to read the metrics.
 	HasServiceMonitor bool
+	// ProbesPort is the port at which the program serves its health.
+	ProbesPort int
 	// Args are further arguments of the Deployment, and Access are further permissions.
 	Args   []string
 	Access []kube.Access
 	// TLSSecret is the Secret that the Pods mount as files of a certificate, or empty.
 	TLSSecret string
+	// EndTime is how long the program takes to end at most. A feature may raise it.
+	EndTime time.Duration
+	// IsCalled is true if API servers call the program. Then the installation has a Service, and its program knows the
+	// name and the namespace for which the manifests were printed.
+	IsCalled bool
+	// Edits change the objects of the installation, which are decoded JSON. The last object is the Deployment.
+	Edits []func(objects []map[string]any) ([]map[string]any, error)
+	// Notes are lines for the user.
+	Notes []string
 }
 
 // Host is what a program lends to its features while it runs.
 type Host struct {
+	// Runtime is what the parts get.
 	Runtime *controller.Runtime
-	// Reconciled are the resources that the controllers reconcile.
-	Reconciled []wire.Resource
+	// Client reaches the server while the replica leads. It has neither a cache nor the handlers of the parts.
+	Client *kube.Client
+	// NewClient returns a client for requests of a standby too, with the field manager of the program. It has neither a
+	// cache nor the handlers of the parts.
+	NewClient func() (*kube.Client, error)
+	// WithHandlers returns a client with the handlers that the program adds to the requests of its parts.
+	WithHandlers func(*kube.Client) *kube.Client
 	// UncachedStreams returns the streams that the parts follow without the cache.
 	UncachedStreams func() []follow.StreamState
 	// AddPage adds a page to those of the program. It returns an error if the pattern of [http.ServeMux] is not valid or
@@ -58,10 +90,8 @@ type Host struct {
 	// Serve serves what a listener accepts, with the limits of the pages, once all features have started. wrap returns the
 	// handler of the requests. It gets the handler of all pages. The program closes the listener when it ends its pages.
 	Serve func(listener net.Listener, wrap func(pages http.Handler) http.Handler)
-	// NewClient returns a client with connections of its own. A standby can write with it too.
-	NewClient func() (*kube.Client, error)
-	// AddCertificate adds a certificate to the metrics. end returns when the certificate ends. use says what it is for,
-	// such as pages.
+	// AddCertificate adds a certificate to the metrics and to CertificateEnds. end returns when the certificate ends. use
+	// says what it is for, such as pages.
 	AddCertificate func(use string, end func() (time.Time, error))
 	// CertificateEnds returns when the certificates of the program end, by what they are for.
 	CertificateEnds func() map[string]time.Time
@@ -69,9 +99,12 @@ type Host struct {
 	Leadership func() string
 	// UnreadyReasons returns why the program is not ready.
 	UnreadyReasons func() []string
-	// Version is the text about the versions of the program, of yare and of Go.
-	Version string
-	// Memory returns the memory of the process in bytes: what is in RAM, what the heap holds, and the limit of the garbage
-	// collector.
-	Memory func() (resident, heap, limit float64)
+	// Metrics gets the metrics of the feature. It is nil if nobody can read them.
+	Metrics *metrics.Registry
+	// AreSubscribed reports whether all controllers have subscribed to their streams. It is nil without Metrics.
+	AreSubscribed func() bool
+	// Ending is closed when the program begins to end.
+	Ending <-chan struct{}
+	// Fail ends the program with an error.
+	Fail func(error)
 }

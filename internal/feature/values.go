@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -67,4 +68,37 @@ func ListenError(flags string, err error) error {
 			flags, err)
 	}
 	return fmt.Errorf("listen on the address that %s gives: %w", flags, err)
+}
+
+// AddAnnotation returns a function that adds an annotation to a map, which it makes if necessary. The error of the
+// function has the example.
+func AddAnnotation(annotations *map[string]string, example string) func(string) error {
+	return func(text string) error {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || len(validation.IsQualifiedName(key)) > 0 {
+			return errors.New("the annotation is not valid: write it as " + example)
+		}
+		if *annotations == nil {
+			*annotations = make(map[string]string)
+		}
+		(*annotations)[key] = value
+		return nil
+	}
+}
+
+// PodPort returns the port of an address to listen on in a Pod. It returns 0 if the address is empty. Its error names
+// the flags that give the address.
+func PodPort(flags, address string) (int, error) {
+	if address == "" {
+		return 0, nil
+	}
+	host, text, err := net.SplitHostPort(address)
+	port, _ := strconv.Atoi(text)
+	ip := net.ParseIP(host)
+	if err != nil || port < 1 || port > 65535 || host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return 0, fmt.Errorf(
+			"nothing outside of its Pod reaches a program that listens on %q: give %s the number of a port, such as :8080",
+			address, flags)
+	}
+	return port, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/feature"
+	"github.com/yare-go/yare/internal/feature/metrics"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
@@ -42,8 +43,11 @@ func (part) Needs() (kube.Needs, error) { return kube.Needs{Service: true}, nil 
 // Start does nothing: the program starts the feature before its parts.
 func (part) Start(context.Context, *controller.Runtime) error { return nil }
 
-// Feature returns the live page: see [feature.Bringer].
-func (part) Feature() feature.Feature { return new(livePage) }
+// FeatureName returns the name of the feature: see [feature.Bringer].
+func (part) FeatureName() string { return "operator/livepage" }
+
+// NewFeature returns the live page: see [feature.Bringer].
+func (part) NewFeature() feature.Feature { return new(livePage) }
 
 // socketVariable is the variable by which yare dev has a program serve its page on a Unix socket, to which yare dev
 // passes on the requests of a browser.
@@ -62,17 +66,16 @@ type livePage struct {
 }
 
 // Declare returns the flag --live-page: see [feature.Feature].
-func (p *livePage) Declare(program *feature.Program) feature.Declaration {
+func (p *livePage) Declare(program *feature.Program) (feature.Declaration, error) {
 	p.program = program
 	return feature.Declaration{
-		Package: "operator/livepage",
 		Flags: []feature.Flag{{
 			Name: "live-page", Set: feature.SetBool(&p.isOn),
 			Help: "serve /live-page there, which shows what the program does and why. It shows the contents of objects, " +
 				"so it needs --listen-secure, or --listen on a loopback address",
 		}},
 		Check: p.check,
-	}
+	}, nil
 }
 
 // check returns an error if everybody could read the page.
@@ -121,9 +124,9 @@ func (p *livePage) Start(ctx context.Context, h *feature.Host) error {
 		return nil
 	}
 	p.page = page.NewPage(p.recorder, page.Sources{
-		Program: p.program.Name, Versions: h.Version, Streams: h.Runtime.Cache.Stats, UncachedStreams: h.UncachedStreams,
-		Cached: h.Runtime.Cache.Handler(wire.HandlerFunc(refuseUncached)), Reconciled: h.Reconciled,
-		Leadership: h.Leadership, UnreadyReasons: h.UnreadyReasons, CertificateEnds: h.CertificateEnds, Memory: memoryOf(h),
+		Program: p.program.Name, Versions: p.program.Version, Streams: h.Runtime.Cache.Stats, UncachedStreams: h.UncachedStreams,
+		Cached: h.Runtime.Cache.Handler(wire.HandlerFunc(refuseUncached)), Reconciled: p.program.Needs.Reconciles,
+		Leadership: h.Leadership, UnreadyReasons: h.UnreadyReasons, CertificateEnds: h.CertificateEnds, Memory: memory,
 	})
 	p.stopClosing = context.AfterFunc(ctx, p.page.Close)
 	var handler http.Handler = p.page
@@ -169,11 +172,12 @@ func (p *livePage) End() {
 	}
 }
 
-// memoryOf returns a function that returns the memory of the process.
-func memoryOf(h *feature.Host) func() page.Memory {
-	return func() page.Memory {
-		resident, heap, limit := h.Memory()
-		return page.Memory{Resident: resident, Heap: heap, Limit: limit, Goroutines: runtime.NumGoroutine()}
+// memory returns the memory of the process.
+func memory() page.Memory {
+	resident, _ := metrics.ResidentBytes() // it is not known on every system
+	return page.Memory{
+		Resident: resident, Heap: metrics.RuntimeMetric("/memory/classes/heap/objects:bytes"),
+		Limit: metrics.RuntimeMetric("/gc/gomemlimit:bytes"), Goroutines: runtime.NumGoroutine(),
 	}
 }
 

@@ -41,8 +41,11 @@ func (part) Needs() (kube.Needs, error) { return kube.Needs{Service: true}, nil 
 // Start does nothing: the program starts the feature before its parts.
 func (part) Start(context.Context, *controller.Runtime) error { return nil }
 
-// Feature returns the pages over TLS: see [feature.Bringer].
-func (part) Feature() feature.Feature { return new(securePages) }
+// FeatureName returns the name of the feature: see [feature.Bringer].
+func (part) FeatureName() string { return "operator/secure" }
+
+// NewFeature returns the pages over TLS: see [feature.Bringer].
+func (part) NewFeature() feature.Feature { return new(securePages) }
 
 // securePages are the pages of a program over TLS.
 type securePages struct {
@@ -56,10 +59,9 @@ type securePages struct {
 }
 
 // Declare returns the flags of the pages: see [feature.Feature].
-func (p *securePages) Declare(program *feature.Program) feature.Declaration {
+func (p *securePages) Declare(program *feature.Program) (feature.Declaration, error) {
 	p.program = program
 	return feature.Declaration{
-		Package: "operator/secure",
 		Flags: []feature.Flag{
 			{
 				Name: "listen-secure", Set: feature.SetAddress(&p.address),
@@ -76,7 +78,7 @@ func (p *securePages) Declare(program *feature.Program) feature.Declaration {
 				Help: "the Secret with the certificate for --listen-secure: tls.crt, tls.key and ca.crt"},
 		},
 		Check: p.check,
-	}
+	}, nil
 }
 
 // check returns the permissions for the flags, or what is wrong with them together.
@@ -113,7 +115,7 @@ func access() []kube.Access {
 // Install adds --listen-secure, unless a flag gives another address, and the certificate of --tls-secret.
 func (p *securePages) Install(plan *feature.Plan) error {
 	// Reviews of tokens need a ClusterRole, which a program for some namespaces has not.
-	if p.program.Pages.Address == "" && len(plan.Watched) == 0 {
+	if p.program.Pages.Address == "" && len(p.program.Watched) == 0 {
 		p.setAddress(":8443")
 		plan.Args = append(plan.Args, "--listen-secure="+p.address)
 		plan.Access = append(plan.Access, access()...)
@@ -154,7 +156,7 @@ func (p *securePages) Start(ctx context.Context, h *feature.Host) error {
 	}
 	h.Runtime.Log.Info("serving health and metrics over TLS", "address", listener.Addr().String())
 	h.AddCertificate("pages", certificates.End)
-	readers := authorizer.New(client, p.program.Pages.BrowserPath, h.Runtime.Log)
+	readers := authorizer.New(h.WithHandlers(client), p.program.Pages.BrowserPath, h.Runtime.Log)
 	h.Serve(servercert.Listen(listener, certificates), func(pages http.Handler) http.Handler {
 		return readers.Handler(pages, "/healthz", "/readyz")
 	})

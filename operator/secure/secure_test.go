@@ -18,6 +18,7 @@ import (
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/operator/livepage"
 	"github.com/yare-go/yare/operator/secure"
+	"github.com/yare-go/yare/operator/webhook"
 )
 
 type lampSpec struct{}
@@ -38,7 +39,7 @@ func run(parts ...operator.Part) {
 
 func TestMain(m *testing.M) {
 	wait := operator.Task("wait", func(ctx context.Context, _ *controller.Runtime) error { <-ctx.Done(); return nil })
-	validate := operator.Validate(func(context.Context, *lamp, *lamp, *kube.Client) error { return nil })
+	validate := webhook.Validate(func(context.Context, *lamp, *lamp, *kube.Client) error { return nil })
 	switch os.Getenv(programVariable) {
 	case "with":
 		run(wait, livepage.New(), secure.New())

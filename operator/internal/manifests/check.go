@@ -53,7 +53,7 @@ func CheckNamespaces(ctx context.Context, client *kube.Client, objects []Object,
 	checked := map[string]bool{"": true, own: true}
 	var errs []error
 	for _, object := range objects {
-		name, _ := objectAt(object, "metadata")["namespace"].(string)
+		name, _ := ObjectAt(object, "metadata")["namespace"].(string)
 		if checked[name] {
 			continue
 		}

@@ -85,7 +85,7 @@ func (c *Conflicts) find(ctx context.Context, object Object) (o *clusterread.Obj
 	if i := strings.Index(version, "/"); i > 0 {
 		group = version[:i]
 	}
-	namespace, _ := objectAt(object, "metadata")["namespace"].(string)
+	namespace, _ := ObjectAt(object, "metadata")["namespace"].(string)
 	for _, r := range c.resources {
 		if r.Kind == Kind(object) && r.Group == group {
 			return clusterread.Find(ctx, c.Client, r, namespace, Name(object))
@@ -102,7 +102,7 @@ func (c *Conflicts) checkName(ctx context.Context, o *clusterread.Object, manife
 	switch o.Resource.Kind {
 	case "Deployment":
 		// Maps are printed in the order of their keys.
-		if fmt.Sprint(selected) == fmt.Sprint(objectAt(manifest, "spec", "selector", "matchLabels")) {
+		if fmt.Sprint(selected) == fmt.Sprint(ObjectAt(manifest, "spec", "selector", "matchLabels")) {
 			return nil
 		}
 	case "CustomResourceDefinition":

@@ -76,7 +76,7 @@ func (e *Extras) AddVolume(text string) error {
 
 // addTo adds the extras to a Deployment of one container.
 func (e *Extras) addTo(deployment Object) {
-	spec := podSpec(deployment)
+	spec := PodSpec(deployment)
 	container := spec["containers"].([]any)[0].(Object) //nolint:forcetypeassert // deploymentText has one container
 	for name, extra := range map[string][]any{"env": e.env, "envFrom": e.envFrom, "volumeMounts": e.mounts} {
 		appendTo(container, name, extra)

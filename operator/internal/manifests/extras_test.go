@@ -25,7 +25,7 @@ func TestExtras(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := podSpec(objects[len(objects)-1])
+	spec := PodSpec(objects[len(objects)-1])
 	container := spec["containers"].([]any)[0].(Object)
 	env := container["env"].([]any)
 	for what, pair := range map[string][2]any{

@@ -15,7 +15,7 @@ func PrintGrants(objects []Object, groups []string, printNote func(string)) {
 	}
 	for _, object := range objects {
 		kind := Kind(object)
-		_, isInstalled := objectAt(object, "metadata", "labels")[LabelNamespace]
+		_, isInstalled := ObjectAt(object, "metadata", "labels")[LabelNamespace]
 		if !isInstalled || kind != "Role" && kind != "ClusterRole" {
 			continue
 		}

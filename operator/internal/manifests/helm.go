@@ -92,7 +92,7 @@ type chart struct {
 func (c *chart) addValues(object Object, isUserRole bool) (condition string) {
 	if Kind(object) == "CustomResourceDefinition" || isUserRole {
 		// Helm would delete the definition with the release, and with it everybody's objects.
-		objectAt(object, "metadata", "annotations")["helm.sh/resource-policy"] = "keep"
+		ObjectAt(object, "metadata", "annotations")["helm.sh/resource-policy"] = "keep"
 		return ".Values.crds"
 	}
 	if isForPrometheus(object) {
@@ -103,7 +103,7 @@ func (c *chart) addValues(object Object, isUserRole bool) (condition string) {
 	}
 	switch Kind(object) {
 	case "ServiceAccount":
-		c.addValueNamed("serviceAccountAnnotations", objectAt(object, "metadata"), "annotations",
+		c.addValueNamed("serviceAccountAnnotations", ObjectAt(object, "metadata"), "annotations",
 			"toJson .Values.serviceAccountAnnotations")
 	case "PodDisruptionBudget":
 		return "gt (int .Values.replicas) 1"
@@ -112,8 +112,8 @@ func (c *chart) addValues(object Object, isUserRole bool) (condition string) {
 	case "ServiceMonitor":
 		return ".Values.serviceMonitor"
 	case "Deployment":
-		spec := podSpec(object)
-		c.addValue(objectAt(object, "spec"), "replicas", "toJson .Values.replicas")
+		spec := PodSpec(object)
+		c.addValue(ObjectAt(object, "spec"), "replicas", "toJson .Values.replicas")
 		for _, name := range []string{"imagePullSecrets", "nodeSelector", "affinity", "tolerations", "priorityClassName"} {
 			c.addValue(spec, name, "toJson .Values."+name)
 		}

@@ -103,8 +103,8 @@ func (i Installation) AddLabels(objects []Object) {
 
 // addLabels adds labels to an object. It changes no label that the object has.
 func addLabels(object, labels Object) {
-	metadata := objectAt(object, "metadata")
-	maps.Copy(labels, objectAt(metadata, "labels"))
+	metadata := ObjectAt(object, "metadata")
+	maps.Copy(labels, ObjectAt(metadata, "labels"))
 	metadata["labels"] = labels
 }
 
@@ -121,7 +121,7 @@ func (i Installation) AddObjectHashes(objects []Object) (pruneCommand string) {
 		"clusterrolebinding", "clusterrole", "rolebinding", "role", "service", "serviceaccount", "deployment",
 	}
 	for _, object := range objects {
-		if _, ok := objectAt(object, "metadata", "labels")[LabelNamespace]; !ok {
+		if _, ok := ObjectAt(object, "metadata", "labels")[LabelNamespace]; !ok {
 			continue
 		}
 		version, _ := object["apiVersion"].(string)
@@ -140,7 +140,7 @@ func objectHash(object Object, apiVersion string) string {
 	if !isGroup {
 		group = ""
 	}
-	namespace, _ := objectAt(object, "metadata")["namespace"].(string)
+	namespace, _ := ObjectAt(object, "metadata")["namespace"].(string)
 	digest := sha256.Sum256([]byte(strings.Join([]string{group, Kind(object), namespace, Name(object)}, "/")))
 	return hex.EncodeToString(digest[:5])
 }
@@ -159,3 +159,11 @@ func appendKind(kinds []string, apiVersion, kind string) []string {
 	}
 	return append(kinds, name)
 }
+
+// SuccessorAnnotation is the key of an annotation of a CustomResourceDefinition. The value names the Service that takes
+// the conversion over, such as shop/webapp. The command uninstall of another installation sets it. The program of the
+// Service then writes its Service and its bundle at once: a Service without its bundle would make each call fail.
+const SuccessorAnnotation = "conversion.yare.dev/successor"
+
+// WebhookPort is the port of the Service that API servers call.
+const WebhookPort = 443

@@ -33,9 +33,9 @@ type Options struct {
 	OwnNamespace bool
 	// Args are the arguments of the program.
 	Args []string
-	// Port is where the program serves its metrics, over TLS if IsSecure. It is 0 if the program serves none.
-	Port     int
-	IsSecure bool
+	// Port is where the program serves its metrics, over TLS if HasTLS. It is 0 if the program serves none.
+	Port   int
+	HasTLS bool
 	// ProbesPort is where the program serves its health for the kubelet.
 	ProbesPort int
 	// GraceSeconds is longer than the program needs to end.
@@ -43,9 +43,10 @@ type Options struct {
 	Definitions  []*crd.CustomResourceDefinition
 	// Roles encode as Roles and ClusterRoles. Each is bound to the ServiceAccount.
 	Roles []any
-	// AddWebhooks adds the webhooks of the program to the objects, which have a Service: see [Webhooks.AddTo]. It is nil
-	// without webhooks, so that the linker leaves its code out.
-	AddWebhooks func(objects []Object) ([]Object, error)
+	// IsCalled is true if API servers call the program.
+	IsCalled bool
+	// Edits change the objects. The last object is the Deployment.
+	Edits []func(objects []Object) ([]Object, error)
 }
 
 // Choices are the options that the user chooses.
@@ -76,7 +77,7 @@ const TLSFolder = "/etc/yare/tls"
 const InstallationVariable = "YARE_INSTALLATION"
 
 // isMonitored reports whether Prometheus can read the metrics without showing its token to somebody else.
-func (o *Options) isMonitored() bool { return o.Port > 0 && (!o.IsSecure || o.TLSSecret != "") }
+func (o *Options) isMonitored() bool { return o.Port > 0 && (!o.HasTLS || o.TLSSecret != "") }
 
 const (
 	// defaultMemory is the request for memory. In the measurement of bench/RESULTS.md, WebApp has 15 MB with one object
@@ -99,11 +100,13 @@ func Objects(o *Options) ([]Object, error) {
 	r.addAccount(o)
 	r.addService(o)
 	r.addDeployment(o)
-	objects := r.objects
-	if err := errors.Join(r.errs...); err != nil || o.AddWebhooks == nil {
-		return objects, err
+	objects, err := r.objects, errors.Join(r.errs...)
+	for _, edit := range o.Edits {
+		if err == nil {
+			objects, err = edit(objects)
+		}
 	}
-	return o.AddWebhooks(objects)
+	return objects, err
 }
 
 // addNamespace adds the Namespace. Its labels ask for the Pod Security Standard "restricted" if the installation has
@@ -115,7 +118,7 @@ func (r *renderer) addNamespace(o *Options) {
 		for _, mode := range []string{"enforce", "warn", "audit"} {
 			labels["pod-security.kubernetes.io/"+mode] = "restricted"
 		}
-		objectAt(r.last(), "metadata")["labels"] = labels
+		ObjectAt(r.last(), "metadata")["labels"] = labels
 	}
 }
 
@@ -127,7 +130,7 @@ func (r *renderer) addAccount(o *Options) {
 		for key, value := range o.AccountAnnotations {
 			annotations[key] = value
 		}
-		objectAt(r.last(), "metadata")["annotations"] = annotations
+		ObjectAt(r.last(), "metadata")["annotations"] = annotations
 	}
 	for _, role := range o.Roles {
 		r.addValue(role)
@@ -140,10 +143,10 @@ func (r *renderer) addAccount(o *Options) {
 // addService adds the Service, the role of the readers of its pages, the budget of its Pods, its NetworkPolicy, and
 // what Prometheus needs to read its metrics.
 func (r *renderer) addService(o *Options) {
-	if o.Port > 0 || o.AddWebhooks != nil {
+	if o.Port > 0 || o.IsCalled {
 		r.add(serviceText)
 	}
-	if o.IsSecure {
+	if o.HasTLS {
 		r.add(readerRoleText)
 	}
 	if o.Replicas > 1 {
@@ -153,7 +156,7 @@ func (r *renderer) addService(o *Options) {
 		r.add(networkPolicyText)
 	}
 	if o.ServiceMonitor && o.isMonitored() {
-		if o.IsSecure {
+		if o.HasTLS {
 			r.add(readerAccountText)
 			r.add(readerBindingText)
 			r.add(readerTokenText)
@@ -165,18 +168,18 @@ func (r *renderer) addService(o *Options) {
 // addDeployment adds the Deployment.
 func (r *renderer) addDeployment(o *Options) {
 	r.add(deploymentText)
-	if o.AddWebhooks != nil {
-		if containers, _ := podSpec(r.last())["containers"].([]any); len(containers) > 0 {
+	if o.IsCalled {
+		if containers, _ := PodSpec(r.last())["containers"].([]any); len(containers) > 0 {
 			container := containers[0].(Object)
 			env, _ := container["env"].([]any)
 			container["env"] = append(env, Object{"name": InstallationVariable, "value": ClusterName(o.Name, o.Namespace)})
 		}
 	}
 	if o.PriorityClass != "" {
-		podSpec(r.last())["priorityClassName"] = o.PriorityClass
+		PodSpec(r.last())["priorityClassName"] = o.PriorityClass
 	}
 	if o.TLSSecret != "" {
-		podSpec(r.last())["volumes"] = []any{Object{"name": "tls", "secret": Object{"secretName": o.TLSSecret}}}
+		PodSpec(r.last())["volumes"] = []any{Object{"name": "tls", "secret": Object{"secretName": o.TLSSecret}}}
 	}
 	o.addTo(r.last())
 	if len(o.PullSecrets) > 0 {
@@ -184,15 +187,15 @@ func (r *renderer) addDeployment(o *Options) {
 		for _, name := range o.PullSecrets {
 			secrets = append(secrets, Object{"name": name})
 		}
-		podSpec(r.last())["imagePullSecrets"] = secrets
+		PodSpec(r.last())["imagePullSecrets"] = secrets
 	}
 }
 
 // bindTo completes the binding of a role. Both have the same name and namespace.
 func bindTo(role, binding Object) {
 	binding["kind"] = Kind(role) + "Binding"
-	binding["metadata"] = maps.Clone(objectAt(role, "metadata"))
-	ref := objectAt(binding, "roleRef")
+	binding["metadata"] = maps.Clone(ObjectAt(role, "metadata"))
+	ref := ObjectAt(binding, "roleRef")
 	ref["kind"], ref["name"] = Kind(role), Name(role)
 }
 
@@ -215,7 +218,7 @@ func (o *Options) replacements() []string {
 	}
 	reader := o.Name + "-metrics-reader"
 	endpoint := Object{"port": "metrics"}
-	if o.IsSecure {
+	if o.HasTLS {
 		endpoint["scheme"] = "https"
 		endpoint["authorization"] = Object{"credentials": Object{"name": reader, "key": "token"}}
 		endpoint["tlsConfig"] = Object{
@@ -262,19 +265,19 @@ func Kind(object Object) string {
 	return kind
 }
 
-// Name returns the name of an object. It adds empty metadata to an object without metadata: see [objectAt].
+// Name returns the name of an object. It adds empty metadata to an object without metadata: see [ObjectAt].
 //
 //go:noinline
 func Name(object Object) string {
-	name, _ := objectAt(object, "metadata")["name"].(string)
+	name, _ := ObjectAt(object, "metadata")["name"].(string)
 	return name
 }
 
-// objectAt returns the object at a path in an object. It adds the objects that are missing on the path, also if the
+// ObjectAt returns the object at a path in an object. It adds the objects that are missing on the path, also if the
 // caller only reads the result.
 //
 //go:noinline
-func objectAt(object Object, path ...string) Object {
+func ObjectAt(object Object, path ...string) Object {
 	for _, name := range path {
 		inner, ok := object[name].(Object)
 		if !ok {
@@ -286,8 +289,8 @@ func objectAt(object Object, path ...string) Object {
 	return object
 }
 
-// podSpec returns the spec of the Pods of a Deployment.
-func podSpec(deployment Object) Object { return objectAt(deployment, "spec", "template", "spec") }
+// PodSpec returns the spec of the Pods of a Deployment.
+func PodSpec(deployment Object) Object { return ObjectAt(deployment, "spec", "template", "spec") }
 
 // renderer collects objects.
 type renderer struct {

@@ -30,7 +30,7 @@ func TestUserRoles(t *testing.T) {
 		if !isUserRole {
 			continue
 		}
-		labels := objectAt(object, "metadata", "labels")
+		labels := ObjectAt(object, "metadata", "labels")
 		if labels[LabelInstance] != nil || labels[LabelNamespace] != nil || labels[LabelObject] != nil || labels["rbac.authorization.k8s.io/aggregate-to-"+level] != "true" {
 			t.Errorf("%s has the labels %v", Name(object), labels)
 		}

@@ -14,7 +14,7 @@ import (
 func findConfigurations(ctx context.Context, c *cluster, f *findings) (all []*clusterread.Object, err error) {
 	for _, r := range manifests.WebhookConfigurationResources() {
 		found, err := clusterread.List(ctx, c.client, wire.Stream{Resource: r}, f.ownsConfiguration)
-		if kube.IsNoResource(err) || kube.IsForbidden(err) && !f.HasWebhooksOrConverters {
+		if kube.IsNoResource(err) || kube.IsForbidden(err) && !slices.Contains(f.ResourcesBefore, r) {
 			continue // removeLabelled reports what the user may not list
 		}
 		if err != nil {
@@ -34,17 +34,21 @@ func removeConfigurations(ctx context.Context, c *cluster, f *findings) error {
 	return c.removeAll(ctx, all)
 }
 
-// removeWebhookSecret removes the Secret with the webhook authorities. If somebody deletes the Secret, the program
-// makes it again without labels.
-func removeWebhookSecret(ctx context.Context, c *cluster, f *findings) error {
+// removeSecrets removes the Secrets of the program that may have no labels: if somebody deletes such a Secret, the
+// program makes it again.
+func removeSecrets(ctx context.Context, c *cluster, f *findings) error {
 	i := slices.IndexFunc(c.resources, func(r wire.Resource) bool { return r.Group == "" && r.Plural == "secrets" })
-	if i < 0 || !f.HasWebhooksOrConverters {
+	if i < 0 {
 		return nil
 	}
-	secret, exists, err := clusterread.Find(ctx, c.client, c.resources[i], f.Namespace,
-		manifests.WebhookSecretName(f.Name))
-	if err != nil || !exists || f.CheckOwner(secret) != nil {
-		return err
+	for _, name := range f.SecretsAfter {
+		secret, exists, err := clusterread.Find(ctx, c.client, c.resources[i], f.Namespace, name)
+		if err == nil && exists && f.CheckOwner(secret) == nil {
+			err = c.remove(ctx, secret)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return c.remove(ctx, secret)
+	return nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/clusterread"
 	"github.com/yare-go/yare/operator/internal/manifests"
-	"github.com/yare-go/yare/operator/internal/webhook/crdpublishing"
 )
 
 // convertedDefinitions returns the CustomResourceDefinitions whose objects the installation converts.
@@ -144,7 +143,7 @@ func handOver(ctx context.Context, c *cluster, definition, next *clusterread.Obj
 	annotate := func(ctx context.Context, value any) error {
 		return c.write(ctx, &wire.Request{Verb: wire.VerbPatch, ContentType: wire.ContentMergePatch}, definition,
 			map[string]any{"metadata": map[string]any{
-				"uid": definition.Metadata.UID, "annotations": map[string]any{crdpublishing.SuccessorAnnotation: value},
+				"uid": definition.Metadata.UID, "annotations": map[string]any{manifests.SuccessorAnnotation: value},
 			}})
 	}
 	if err := annotate(ctx, successor); err != nil {

@@ -15,7 +15,7 @@
 //  6. removeFinalizers removes the finalizers of the program from objects that stay, if the user wants that.
 //  7. releaseRoles removes the finalizer that keeps the Roles and RoleBindings in watched namespaces until the last cleanup.
 //  8. removeLabelled removes all other objects with the labels of the installation, of whatever kind.
-//  9. removeWebhookSecret removes the Secret of the webhooks, which may have no labels.
+//  9. removeSecrets removes the Secrets of the program that may have no labels.
 //  10. removeLease removes the Lease of the program.
 //  11. removeDefinitions removes the CustomResourceDefinitions, unless somebody else needs them.
 //  12. showNamespace prints the command that deletes the Namespace. Only the user deletes a Namespace.
@@ -48,9 +48,11 @@ type Options struct {
 	Kinds, Reconciled []wire.Resource
 	// Finalizers are the finalizers that the program adds to objects of Reconciled.
 	Finalizers []string
-	// HasWebhooksOrConverters is true for a program with webhooks or converters. An earlier release may have had webhooks
-	// in any case.
-	HasWebhooksOrConverters bool
+	// ResourcesBefore are the resources whose objects have to go before the Deployment, so the user must be able to list
+	// them. Webhook configurations go before the Deployment in any case, because an earlier release may have had webhooks.
+	ResourcesBefore []wire.Resource
+	// SecretsAfter are the names of the Secrets that go after the Deployment, with or without labels.
+	SecretsAfter []string
 	// LeaseNamespace and LeaseName identify the Lease of the program. If they are empty, the arguments in the Deployment
 	// name it.
 	LeaseNamespace, LeaseName string
@@ -106,7 +108,7 @@ func Run(ctx context.Context, client *kube.Client, o *Options) error {
 		removeFinalizers,
 		releaseRoles,
 		removeLabelled,
-		removeWebhookSecret,
+		removeSecrets,
 		removeLease,
 		removeDefinitions,
 		showNamespace,

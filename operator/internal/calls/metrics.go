@@ -1,0 +1,47 @@
+package calls
+
+import (
+	"github.com/yare-go/yare/internal/feature/metrics"
+	"github.com/yare-go/yare/operator/internal/calls/certificates"
+	"github.com/yare-go/yare/operator/internal/calls/configpublishing"
+)
+
+// registerCertificates registers the metrics of the certificates of webhooks.
+func registerCertificates(r *metrics.Registry, status func() certificates.Status) {
+	for _, each := range []struct {
+		name, help string
+		value      func(certificates.Status) float64
+	}{
+		{"yare_webhook_certificate_seconds", "How long the certificate of this replica for webhooks is valid from now on.",
+			func(s certificates.Status) float64 { return s.CertificateLeft.Seconds() }},
+		{"yare_webhook_authority_seconds", "How long the newest CA of webhooks is valid from now on.",
+			func(s certificates.Status) float64 { return s.AuthorityLeft.Seconds() }},
+		{"yare_webhook_authorities", "CAs in the bundle of webhooks. With 8 of them the next rotation may drop one that is in use.",
+			func(s certificates.Status) float64 { return float64(s.Authorities) }},
+	} {
+		r.Gauge(each.name, each.help, func() float64 { return each.value(status()) })
+	}
+}
+
+// registerConfigurations registers the metrics of the webhook configurations.
+func registerConfigurations(r *metrics.Registry, status func() []configpublishing.Status) {
+	for _, each := range []struct {
+		name, help string
+		value      func(configpublishing.Status) bool
+	}{
+		{"yare_webhook_configuration_exists", "1 if the configuration by which API servers call webhooks exists, else 0.",
+			func(s configpublishing.Status) bool { return s.Exists }},
+		{"yare_webhook_bundle_published", "1 if the entries of the configuration have the bundle of this replica, else 0.",
+			func(s configpublishing.Status) bool { return s.IsPublished }},
+	} {
+		r.Collect(metrics.KindGauge, each.name, each.help, []string{"kind"}, func(emit metrics.Emit) {
+			for _, s := range status() {
+				value := 0.0
+				if each.value(s) {
+					value = 1
+				}
+				emit(value, s.Kind)
+			}
+		})
+	}
+}

@@ -1,0 +1,140 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/calls/configuration"
+)
+
+const (
+	// firstCallTime is how long an API server may take in a test until it calls webhooks that were published.
+	firstCallTime = 30 * time.Second
+	// ProbeInterval is the time between two probes.
+	ProbeInterval = 50 * time.Millisecond
+)
+
+// prober allows the calls of probes, and reports them. It passes all other calls on. A test probes before it makes
+// objects, because an API server calls a webhook only about a second after its entry was written. A prober is safe for
+// concurrent use.
+type prober struct {
+	next http.Handler
+	// seen gets the kind of the configuration of each probe. A kind is dropped if nobody has read the last ones.
+	seen chan string
+}
+
+// newProber returns a prober that passes calls on to next.
+func newProber(next http.Handler) *prober { return &prober{next, make(chan string, 8)} }
+
+// ServeHTTP answers a call.
+func (p *prober) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	kind, isProbe := strings.CutPrefix(r.URL.Path, configuration.ProbePath(""))
+	if !isProbe {
+		p.next.ServeHTTP(w, r)
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxReview))
+	var answer []byte
+	if err == nil {
+		answer, err = allowingReview(body)
+	}
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	select {
+	case p.seen <- kind:
+	default:
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(answer) // an API server that is gone repeats nothing
+}
+
+// waitForCalls returns when the API server calls all webhooks of the program.
+func (c *calls) waitForCalls(ctx context.Context) error {
+	var kinds []string
+	for _, s := range c.publisher.Status() {
+		kinds = append(kinds, s.Kind)
+	}
+	return c.prober.waitForCalls(ctx, c.client, kinds, c.publisher.Ready, c.program.Namespace, c.address.name)
+}
+
+// waitForCalls makes dry runs of a ConfigMap of a namespace and a name until the prober has seen the calls. It returns
+// an error if that takes more than firstCallTime. If the program may not create ConfigMaps, waitForCalls returns when
+// the configurations are published: then the first calls may be missing.
+func (p *prober) waitForCalls(
+	ctx context.Context, client *kube.Client, kinds []string, ready func() error, namespace, name string,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, firstCallTime)
+	defer cancel()
+	missing := make(map[string]bool)
+	for _, kind := range kinds {
+		missing[kind] = true
+	}
+	for {
+		err := tryConfigMap(ctx, client, namespace, name)
+		for isSeen := true; isSeen; {
+			select {
+			case kind := <-p.seen:
+				delete(missing, kind)
+			default:
+				isSeen = false
+			}
+		}
+		if len(missing) == 0 || kube.IsForbidden(err) && ready() == nil {
+			return nil
+		}
+		select {
+		case <-time.After(ProbeInterval):
+		case <-ctx.Done():
+			return fmt.Errorf("the API server does not call the webhooks of this program %s after their publication: %w",
+				firstCallTime, errors.Join(ctx.Err(), ready(), err))
+		}
+	}
+}
+
+// waitForNoCalls waits until a dry run as those of waitForCalls reaches the prober no more, or ctx ends.
+func (p *prober) waitForNoCalls(ctx context.Context, client *kube.Client, namespace, name string) {
+	for isCalled := true; isCalled && ctx.Err() == nil; {
+		for isSeen := true; isSeen; { // the calls of before
+			select {
+			case <-p.seen:
+			default:
+				isSeen = false
+			}
+		}
+		_ = tryConfigMap(ctx, client, namespace, name) // the API server has called when it answers
+		select {
+		case <-p.seen:
+			select {
+			case <-time.After(ProbeInterval):
+			case <-ctx.Done():
+			}
+		default:
+			isCalled = false
+		}
+	}
+}
+
+// tryConfigMap makes a dry run of a new ConfigMap. The types of package kube for writes would enlarge each program.
+func tryConfigMap(ctx context.Context, client *kube.Client, namespace, name string) error {
+	_, err := client.Do(ctx, &wire.Request{
+		Verb: wire.VerbCreate,
+		Resource: wire.Resource{
+			GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Plural: "configmaps",
+		},
+		Namespace: namespace, Query: url.Values{"dryRun": {"All"}},
+		Body: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `"}}`),
+	})
+	return err
+}
