@@ -76,7 +76,7 @@ metadata: {name: far.%[1]s}
 webhooks:
 %[5]s%[6]s---
 %[7]s---
-%[8]s`, namespace, address, port, localPort, webhook("far", namespace, port, "secrets"), webhook("addressed", namespace, "443", "configmaps")+
+%[8]s`, namespace, address, port, localPort, serviceWebhook("far", namespace, port, "secrets"), serviceWebhook("addressed", namespace, "443", "configmaps")+
 		urlWebhook("https://"+net.JoinHostPort(address, urlPort), namespace, "serviceaccounts"),
 		apiService("far", namespace, port), apiService("near", namespace, localPort)), "apply", "-f", "-")
 	t.Cleanup(func() {
@@ -138,8 +138,8 @@ func countDials(t *testing.T, address string) (port string, dials *atomic.Int32)
 	return port, dials
 }
 
-// webhook returns an entry of a ValidatingWebhookConfiguration with a Service.
-func webhook(service, namespace, port, resource string) string {
+// serviceWebhook returns an entry of a ValidatingWebhookConfiguration with a Service.
+func serviceWebhook(service, namespace, port, resource string) string {
 	return webhookEntry(service, fmt.Sprintf("service: {name: %s, namespace: %s, port: %s, path: /}", service, namespace, port), namespace, resource)
 }
 

@@ -27,7 +27,7 @@ const (
 	acceptedSamples = 3
 )
 
-// roundTripChecker is a part with a converter. The parts of [operator.Convert] implement it.
+// roundTripChecker is a part with a converter. The parts of conversion.Between implement it.
 type roundTripChecker interface {
 	CheckRoundTrips(parts []operator.Part, seed uint64, count int,
 		report func(kind string, problems []string, kept map[string][]string),
@@ -35,7 +35,7 @@ type roundTripChecker interface {
 	) error
 }
 
-// RoundTrips checks the functions of [operator.Convert] among parts. It makes 1,000 objects of each version from its
+// RoundTrips checks the functions of conversion.Between among parts. It makes 1,000 objects of each version from its
 // schema, and objects of which most fields are missing, null or empty. They are the same in each run. It fails t in
 // these cases:
 //
@@ -60,7 +60,7 @@ func RoundTrips(t testing.TB, cluster *Cluster, parts ...operator.Part) {
 	}
 	checker := roundTripCheckerOf(parts)
 	if checker == nil {
-		t.Fatal("no part converts objects: give RoundTrips the parts of operator.Convert")
+		t.Fatal("no part converts objects: give RoundTrips the parts of conversion.Between")
 	}
 	c := &roundTrips{t: t, client: cluster.Client(t), cluster: cluster, pairs: make(map[string]*samplePair)}
 	err := checker.CheckRoundTrips(parts, roundTripSeed, roundTripObjects, c.report, c.sample)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/conversion"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -83,7 +83,7 @@ func TestRoundTrips(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { // not in parallel, because the machine is busy with one
 			r := record(t, name, func(t testing.TB) {
-				yaretest.RoundTrips(t, cluster, operator.Convert(c.toV2, c.toV1))
+				yaretest.RoundTrips(t, cluster, conversion.Between(c.toV2, c.toV1))
 			})
 			for _, want := range c.want {
 				if !slices.ContainsFunc(r.failures, func(f string) bool { return strings.Contains(f, want) }) {

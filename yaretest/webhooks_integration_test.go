@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/webhook"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -73,7 +73,7 @@ func TestRunPartsWithWebhooks(t *testing.T) {
 				namespace := cluster.Namespace(t)
 				namespaces[i] = namespace
 				// The namespace of the test around this one is its namespace too.
-				run := yaretest.RunParts(t, cluster.InNamespaces(namespace), operator.Validate(atMost(limit)), operator.Default(func(_ context.Context, object *Ticket) {
+				run := yaretest.RunParts(t, cluster.InNamespaces(namespace), webhook.Validate(atMost(limit)), webhook.Default(func(_ context.Context, object *Ticket) {
 					if object.Spec.Class == "" {
 						object.Spec.Class = class
 					}
@@ -104,7 +104,7 @@ func TestRunPartsWithWebhooks(t *testing.T) {
 					t.Errorf("the program has ended: %v", err)
 				}
 				// The same test runs a program again.
-				yaretest.RunParts(t, cluster.InNamespaces(namespace), operator.Validate(atMost(0)))
+				yaretest.RunParts(t, cluster.InNamespaces(namespace), webhook.Validate(atMost(0)))
 				if _, err := tickets.Create(t.Context(), ticket(namespace, "last", 1)); !kube.IsInvalid(err) {
 					t.Errorf("%v, want a refusal by the second program", err)
 				}

@@ -41,7 +41,7 @@ type release struct {
 const (
 	alphaController = "controller.New(reconcileAlpha)"
 	v1Controller    = "controller.New(reconcile)"
-	converter       = "operator.Convert(toV1, toAlpha)"
+	converter       = "conversion.Between(toV1, toAlpha)"
 )
 
 var (
@@ -55,7 +55,7 @@ var (
 	}
 	webhookReleases = map[string]release{
 		"none":     {"Storage: true", "", alphaController},
-		"webhooks": {"Storage: true", "", alphaController + ", operator.Validate(validate), operator.Default(setDefaults)"},
+		"webhooks": {"Storage: true", "", alphaController + ", webhook.Validate(validate), webhook.Default(setDefaults)"},
 	}
 )
 

@@ -19,7 +19,9 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/conversion"
 	"github.com/yare-go/yare/operator/livepage"
+	"github.com/yare-go/yare/operator/webhook"
 )
 
 // scheduledAt is the annotation of a Job with the time of the schedule that the Job is for.
@@ -33,7 +35,7 @@ func main() { operator.Main(append(parts(), livepage.New())...) }
 func parts() []operator.Part {
 	return []operator.Part{
 		controller.New(reconcile, controller.Owns[batchv1.Job](controller.WriteVerbs(wire.VerbCreate, wire.VerbDelete))),
-		operator.Validate(validate), operator.Default(setDefaults), operator.Convert(toV2, toV1),
+		webhook.Validate(validate), webhook.Default(setDefaults), conversion.Between(toV2, toV1),
 	}
 }
 

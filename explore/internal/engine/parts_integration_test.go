@@ -8,6 +8,7 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/conversion"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -46,7 +47,7 @@ func TestConversionsOutliveTheProcessesOfParts(t *testing.T) {
 	cluster.Define(t, first, second)
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
 	launcher := Parts("bulbs", func() []operator.Part {
-		return []operator.Part{operator.Convert(func(a *bulb1, b *bulb2) { b.Spec.Power = a.Spec.Watts }, func(b *bulb2, a *bulb1) { a.Spec.Watts = b.Spec.Power })}
+		return []operator.Part{conversion.Between(func(a *bulb1, b *bulb2) { b.Spec.Power = a.Spec.Watts }, func(b *bulb2, a *bulb1) { a.Spec.Watts = b.Spec.Power })}
 	})
 	t.Cleanup(func() {
 		if err := launcher.close(); err != nil {

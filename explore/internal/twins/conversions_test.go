@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/conversion"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -64,7 +65,7 @@ func converting(since func() *metav1.Time) func() []operator.Part {
 	}
 	toV1 := func(v2 *BoardV2, b *Board) { b.Spec, b.Status = BoardSpec{Text: v2.Spec.Text}, v2.Status }
 	return func() []operator.Part {
-		return []operator.Part{controller.New(applyBoard, controller.Owns[corev1.ConfigMap]()), operator.Convert(toV2, toV1)}
+		return []operator.Part{controller.New(applyBoard, controller.Owns[corev1.ConfigMap]()), conversion.Between(toV2, toV1)}
 	}
 }
 

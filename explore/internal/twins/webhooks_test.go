@@ -23,6 +23,7 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/webhook"
 )
 
 // The operators of this file have webhooks. An API server may call a webhook twice for one request.
@@ -37,7 +38,7 @@ func checkText(_ context.Context, _, s *Site, _ *kube.Client) error {
 
 // validatingSites returns the parts of a program with a validator.
 func validatingSites() []operator.Part {
-	return append(parts(applyMainPage)(), operator.Validate(checkText))
+	return append(parts(applyMainPage)(), webhook.Validate(checkText))
 }
 
 // countingCalls returns the parts of a program whose validator counts its calls. The page has the count.
@@ -45,7 +46,7 @@ func countingCalls() []operator.Part {
 	var mu sync.Mutex
 	calls := make(map[string]int)
 	check := func(ctx context.Context, before, s *Site, c *kube.Client) error {
-		if !operator.CallOf(ctx).DryRun {
+		if !webhook.CallOf(ctx).DryRun {
 			mu.Lock()
 			calls[s.Namespace+"/"+s.Name]++
 			mu.Unlock()
@@ -60,7 +61,7 @@ func countingCalls() []operator.Part {
 		_, err := kube.Apply(ctx, c, page)
 		return controller.Done(), err
 	}
-	return []operator.Part{controller.New(reconcile, controller.Owns[corev1.ConfigMap]()), operator.Validate(check)}
+	return []operator.Part{controller.New(reconcile, controller.Owns[corev1.ConfigMap]()), webhook.Validate(check)}
 }
 
 // defaultingSites returns a function that makes the parts of a program with a defaulter of its own, because yare refuses a

@@ -17,6 +17,7 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/webhook"
 )
 
 //go:embed main.go
@@ -50,8 +51,8 @@ func main() {
 func parts() ([]operator.Part, error) {
 	return []operator.Part{
 		controller.New(reconcile),
-		operator.Validate(validate, controller.Reads[corev1.ConfigMap](wire.VerbGet)),
-		operator.Default(setDefaults),
+		webhook.Validate(validate, controller.Reads[corev1.ConfigMap](wire.VerbGet)),
+		webhook.Default(setDefaults),
 	}, nil
 }
 
@@ -85,7 +86,7 @@ func addPodPolicy(m *operator.Manifests) error {
 
 // careful returns a validator that is also asked about deletions, and about labels and annotations.
 func careful() operator.Part {
-	return operator.ValidateWith(operator.ValidateOptions{OnDelete: true, OnMetadata: true}, checkDeletion)
+	return webhook.ValidateWith(webhook.ValidateOptions{OnDelete: true, OnMetadata: true}, checkDeletion)
 }
 
 // checkDeletion refuses to delete a Mailbox that is locked.
@@ -111,7 +112,7 @@ func validate(ctx context.Context, before, after *Mailbox, c *kube.Client) error
 		return err
 	}
 	if after.Spec.Size > 100 {
-		operator.Warn(ctx, "a Mailbox of more than 100 GiB is slow")
+		webhook.Warn(ctx, "a Mailbox of more than 100 GiB is slow")
 	}
 	return errors.Join(errs...)
 }
@@ -119,14 +120,14 @@ func validate(ctx context.Context, before, after *Mailbox, c *kube.Client) error
 // setDefaults makes the user who creates a Mailbox its owner.
 func setDefaults(ctx context.Context, m *Mailbox) {
 	if m.Spec.Owner == "" {
-		m.Spec.Owner = creator(operator.CallOf(ctx)).Name
+		m.Spec.Owner = creator(webhook.CallOf(ctx)).Name
 	}
 }
 
 // creator returns the user who creates the object of a call. It returns nobody for another operation.
-func creator(call operator.Call) operator.User {
+func creator(call webhook.Call) webhook.User {
 	if call.Operation != "CREATE" {
-		return operator.User{}
+		return webhook.User{}
 	}
 	return call.User
 }
