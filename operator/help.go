@@ -71,7 +71,7 @@ func writeHelp(
 		writeFlag(w, dashes+s.name+" "+s.argument, s.help, set.Lookup(s.name).DefValue)
 	}
 	for _, c := range brought.commands() {
-		fmt.Fprintf(w, "\n%s also has: %s\n", c.Name, acceptedFlags(c.Name))
+		fmt.Fprintf(w, "\n%s also accepts: %s\n", c.Name, acceptedFlags(c.Name))
 	}
 	if len(own) > 0 {
 		commands := []string{"run", "crd", "permissions", "manifests", "uninstall"}

@@ -80,7 +80,7 @@ func New() feature.Feature { return new(calls) }
 // Declare makes the handlers of the parts, and returns the flags and the commands: see [feature.Feature].
 func (c *calls) Declare(p *feature.Program) (feature.Declaration, error) {
 	c.program = p
-	d := feature.Declaration{Flags: c.flags.all(), Commands: []feature.Command{c.revokeCommand()}, Check: c.check}
+	d := feature.Declaration{Flags: c.flags.all(), Check: c.check}
 	var errs []error
 	isMade := make(map[string]bool)
 	for _, part := range p.Parts {
@@ -99,6 +99,7 @@ func (c *calls) Declare(p *feature.Program) (feature.Declaration, error) {
 		d.Flags, d.Commands = append(d.Flags, declared.Flags...), append(d.Commands, declared.Commands...)
 		d.Converted = append(d.Converted, declared.Converted...)
 	}
+	d.Commands = append(d.Commands, c.revokeCommand())
 	return d, errors.Join(errs...)
 }
 
