@@ -22,7 +22,7 @@ import (
 )
 
 // publicPackages returns the folders of the packages that other modules can import, in all modules of this
-// repository: no commands, nothing below internal, and not the code that pages show.
+// repository: no commands, nothing below internal and lab, and not the code that pages show.
 func publicPackages(t *testing.T) []string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "--cached", "--others", "--exclude-standard", "*.go").Output()
@@ -34,7 +34,8 @@ func publicPackages(t *testing.T) []string {
 		folder := path.Dir(name)
 		inside := "/" + folder + "/"
 		if strings.HasSuffix(name, "_test.go") || slices.Contains(folders, folder) || strings.HasPrefix(name, ".") ||
-			strings.HasPrefix(name, "docs/") || strings.Contains(inside, "/internal/") || strings.Contains(inside, "/testdata/") {
+			strings.HasPrefix(name, "docs/") || strings.HasPrefix(name, "lab/") ||
+			strings.Contains(inside, "/internal/") || strings.Contains(inside, "/testdata/") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly)

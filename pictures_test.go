@@ -14,7 +14,7 @@ import (
 // has a source, and that a page shows each picture, with a text for those who cannot see it.
 func TestPicturesAreNewerThanTheirSources(t *testing.T) {
 	t.Parallel()
-	const folder = "docs/pictures/"
+	const folder = "lab/pictures/"
 	made := map[string]string{ // the source of each picture
 		"terminal.svg": "session.jsonl", "terminal-dark.svg": "session.jsonl", "terminal-still.svg": "session.jsonl", "terminal-still-dark.svg": "session.jsonl",
 	}
@@ -57,7 +57,7 @@ func TestPicturesAreNewerThanTheirSources(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := fmt.Sprintf("<!-- SHA-256 of the source: %x -->", sha256.Sum256(text)); !strings.Contains(string(picture), want) {
-			t.Errorf("%s%s was made of another %s: run go -C docs/pictures run .", folder, name, source)
+			t.Errorf("%s%s was made of another %s: run go -C lab/pictures run .", folder, name, source)
 		}
 		switch base, isDark := strings.CutSuffix(name, "-dark.svg"); {
 		case isDark && !regexp.MustCompile(`srcset="[^"]*pictures/`+base+`-dark\.svg"`).MatchString(pages.String()):

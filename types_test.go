@@ -18,9 +18,9 @@ import (
 // of the list, and a type in the list whose methods stand in one file, fail TestTypesStandInOneFile. The
 // list only becomes shorter.
 var scattered = map[string]string{
-	"bench.cluster":        "the work of a row stands in the file of the row",
-	"bench.program":        "how a program is built and how it is started are two subjects",
-	"bench.runningProgram": "the measurements of a row stand in the file of the row",
+	"lab/bench.cluster":        "the work of a row stands in the file of the row",
+	"lab/bench.program":        "how a program is built and how it is started are two subjects",
+	"lab/bench.runningProgram": "the measurements of a row stand in the file of the row",
 }
 
 // wide lists the public types whose methods are their API. Their methods may stand in several files.
