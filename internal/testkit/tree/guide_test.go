@@ -1,4 +1,4 @@
-package yare_test
+package tree_test
 
 import (
 	"fmt"
@@ -24,6 +24,7 @@ var codeOfGuide = []string{"docs/guide/code", "examples", "cmd/yare", "lab/bench
 // stands for lines that are left out.
 func TestGuideShowsCompiledCode(t *testing.T) {
 	t.Parallel()
+	enterRoot()
 	var sources []string
 	for _, folder := range codeOfGuide {
 		err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
@@ -80,6 +81,7 @@ func codeLines(text string) []string {
 // TestTypicalOperatorIsSmall counts the lines of the program that the page about the typical operator shows.
 func TestTypicalOperatorIsSmall(t *testing.T) {
 	t.Parallel()
+	enterRoot()
 	text, err := os.ReadFile("docs/guide/code/typical/main.go")
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +95,7 @@ func TestTypicalOperatorIsSmall(t *testing.T) {
 // .ci/sizes.txt.
 func TestReadmeHasTheRecordedSize(t *testing.T) {
 	t.Parallel()
+	enterRoot()
 	records, err := os.ReadFile(".ci/sizes.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -129,6 +132,7 @@ func TestReadmeHasTheRecordedSize(t *testing.T) {
 // TestReadmeIsShort checks the lengths that README has and names.
 func TestReadmeIsShort(t *testing.T) {
 	t.Parallel()
+	enterRoot()
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -160,6 +164,7 @@ func TestReadmeIsShort(t *testing.T) {
 // page, and stands in the list of pages.
 func TestGuidePagesBeginAndEnd(t *testing.T) {
 	t.Parallel()
+	enterRoot()
 	list, err := os.ReadFile("docs/guide/README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -195,6 +200,7 @@ func TestGuidePagesBeginAndEnd(t *testing.T) {
 // have 120 lines.
 func TestPackagesFitOnTwoScreens(t *testing.T) {
 	t.Parallel()
+	enterRoot()
 	for _, name := range []string{"kube", "controller", "operator", "yaretest"} {
 		out, err := exec.CommandContext(t.Context(), "go", "doc", "./"+name).CombinedOutput()
 		if err != nil {
@@ -212,6 +218,7 @@ func TestPackagesFitOnTwoScreens(t *testing.T) {
 // project, lead to something.
 func TestGuideLinksExist(t *testing.T) {
 	t.Parallel()
+	enterRoot()
 	pages, err := filepath.Glob("docs/guide/*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -228,6 +235,33 @@ func TestGuideLinksExist(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(page), link[1])); err != nil {
 				t.Error(fmt.Errorf("%s: a link leads nowhere: %w", page, err))
 			}
+		}
+	}
+}
+
+// TestFoldersOfLabAreModules checks that each folder of lab/ is a module of its own, so that nobody inherits its
+// requirements, and has a row in lab/README.md.
+func TestFoldersOfLabAreModules(t *testing.T) {
+	t.Parallel()
+	enterRoot()
+	page, err := os.ReadFile("lab/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir("lab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		if name == "README.md" {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join("lab", name, "go.mod")); err != nil {
+			t.Errorf("lab/%s is no module: %v", name, err)
+		}
+		if !strings.Contains(string(page), fmt.Sprintf("\n| [%s](%s) |", name, name)) {
+			t.Errorf("lab/README.md has no row for lab/%s", name)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package yare_test
+package tree_test
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
-	"os"
-	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -35,6 +33,7 @@ var wide = map[string]string{
 // of the type. Files for platforms, such as clock_linux.go and clock_other.go, count as one file with
 // clock.go.
 func TestTypesStandInOneFile(t *testing.T) {
+	enterRoot()
 	found := scatteredTypes(t)
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		if scattered[name] == "" && wide[name] == "" {
@@ -53,13 +52,9 @@ func TestTypesStandInOneFile(t *testing.T) {
 // the type and its name, such as "kube.API".
 func scatteredTypes(t *testing.T) map[string][]string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "--cached", "--others", "--exclude-standard", "*.go").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	packages := map[string]map[string]*ast.File{} // by folder, then by file
-	for _, name := range strings.Fields(string(out)) {
-		if _, err := os.Stat(name); err != nil || strings.HasSuffix(name, "_test.go") || strings.Contains(name, "/testdata/") {
+	for _, name := range filesOfGit(t, "*.go") {
+		if strings.HasSuffix(name, "_test.go") || strings.Contains(name, "/testdata/") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)

@@ -1,11 +1,10 @@
-package yare_test
+package tree_test
 
 import (
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
-	"os/exec"
 	"path"
 	"regexp"
 	"strings"
@@ -17,6 +16,7 @@ import (
 // functions that they need. A method is found by its name alone, because types are not checked here.
 func TestEachNameIsShown(t *testing.T) {
 	t.Parallel()
+	enterRoot()
 	shown := shownNames(t)
 	for _, folder := range publicPackages(t) {
 		for _, n := range countedNames(t, folder) {
@@ -34,6 +34,7 @@ func TestEachNameIsShown(t *testing.T) {
 // TestExamplesSayWhy checks that each Example has a comment.
 func TestExamplesSayWhy(t *testing.T) {
 	t.Parallel()
+	enterRoot()
 	for name, file := range filesOfExamples(t) {
 		for _, declaration := range file.Decls {
 			if f, ok := declaration.(*ast.FuncDecl); ok && isExample(f) && f.Doc.Text() == "" {
@@ -46,12 +47,9 @@ func TestExamplesSayWhy(t *testing.T) {
 // TestOptionsAreInTheGuide checks that a page of the guide names each function that returns an option or a predicate.
 func TestOptionsAreInTheGuide(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "--cached", "--others", "--exclude-standard", "docs/guide/*.md").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	enterRoot()
 	var pages strings.Builder
-	for _, name := range strings.Fields(string(out)) {
+	for _, name := range filesOfGit(t, "docs/guide/*.md") {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -111,15 +109,11 @@ func shownNames(t *testing.T) map[string]bool {
 // Examples in their names. Another file with an Example has only that Example.
 func filesOfExamples(t *testing.T) map[string]*ast.File {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "--cached", "--others", "--exclude-standard", "*.go").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	files := map[string]*ast.File{}
-	for _, name := range strings.Fields(string(out)) {
+	for _, name := range filesOfGit(t, "*.go") {
 		isCode := strings.HasPrefix(name, "docs/guide/code/") || strings.HasPrefix(name, "examples/") || strings.HasPrefix(name, "cmd/yare/template/")
 		isExampleFile := strings.HasPrefix(path.Base(name), "example") && strings.HasSuffix(name, "_test.go")
-		if _, err := os.Stat(name); err != nil || !isCode && !strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_go127_test.go") {
+		if !isCode && !strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_go127_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)

@@ -1,6 +1,4 @@
-// Package yare_test checks the limits that docs/architecture.md sets: the imports of each package, what an operator
-// links, and how long an example is. There is no package yare.
-package yare_test
+package tree_test
 
 import (
 	"bytes"
@@ -108,6 +106,8 @@ var layers = map[string][]string{
 	"internal/testkit/testcert": {},
 	// It breaks promises on purpose, and runs their tests.
 	"internal/testkit/mutation": {},
+	// It holds only tests, of the whole tree.
+	"internal/testkit/tree": {},
 
 	"examples": library,
 	// The code that the pages of the guide show.
@@ -144,6 +144,7 @@ var lineBudgets = map[string]int{
 }
 
 func TestImportsPointDownwards(t *testing.T) {
+	enterRoot()
 	for name, file := range sources(t) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue // tests may import everything
@@ -179,6 +180,7 @@ func layerOf(dir string) (string, bool) {
 // TestInternalHasTwoGroups compares the folders of internal/ with the table of docs/architecture.md. A folder of the
 // group ground imports no other package of yare.
 func TestInternalHasTwoGroups(t *testing.T) {
+	enterRoot()
 	page, err := os.ReadFile("docs/architecture.md")
 	if err != nil {
 		t.Fatal(err)
@@ -213,6 +215,7 @@ func TestInternalHasTwoGroups(t *testing.T) {
 }
 
 func TestOperatorsLinkNothingForbidden(t *testing.T) {
+	enterRoot()
 	// go test caches results. Reading the sources makes the result depend on them, because
 	// go test does not see which files a go command reads.
 	files := sources(t)
@@ -257,6 +260,7 @@ func TestOperatorsLinkNothingForbidden(t *testing.T) {
 
 // TestProgramsLinkTheFeaturesThatTheyImport checks that an example links a feature only if its own code imports the feature.
 func TestProgramsLinkTheFeaturesThatTheyImport(t *testing.T) {
+	enterRoot()
 	files := sources(t)
 	for _, example := range examples(t) {
 		linked := strings.Fields(string(run(t, "list", "-deps", "./examples/"+example)))
@@ -284,6 +288,7 @@ func chain(importer map[string]string, to string) string {
 }
 
 func TestExamplesKeepTheirLineBudgets(t *testing.T) {
+	enterRoot()
 	for _, example := range examples(t) {
 		if _, ok := lineBudgets["examples/"+example]; !ok {
 			t.Errorf("examples/%s has no line budget: give it one in architecture_test.go", example)
@@ -308,6 +313,7 @@ func TestExamplesKeepTheirLineBudgets(t *testing.T) {
 // TestModulesReplaceNothing checks that the modules have no replace and no exclude directive. Both hold in the main
 // module only, so a module that requires yare would get other code than the code tested here.
 func TestModulesReplaceNothing(t *testing.T) {
+	enterRoot()
 	for _, name := range []string{"go.mod", "controlplane/go.mod", "image/go.mod", "realnode/go.mod"} {
 		if _, err := os.ReadFile(name); err != nil { // go test records the file as an input
 			t.Fatal(err)
@@ -324,6 +330,7 @@ func TestModulesReplaceNothing(t *testing.T) {
 
 // TestGuaranteesNameTestsThatExist checks that each test named in docs/guarantees.md and docs/reliability.md exists.
 func TestGuaranteesNameTestsThatExist(t *testing.T) {
+	enterRoot()
 	declared := map[string]bool{}
 	for name, file := range sources(t) {
 		if !strings.HasSuffix(name, "_test.go") {

@@ -1,10 +1,9 @@
-package yare_test
+package tree_test
 
 import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os/exec"
 	"path"
 	"regexp"
 	"strconv"
@@ -18,15 +17,12 @@ var docLink = regexp.MustCompile(`(?:^|[\s("])\[\*?(?:([a-z]\w*)\.)?([A-Z]\w*(?:
 // TestLinksOfComments checks that each link of a comment leads to a declared name, or to an import from elsewhere.
 func TestLinksOfComments(t *testing.T) {
 	t.Parallel()
+	enterRoot()
 	const module = "github.com/yare-go/yare"
-	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "*.go").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	indented := regexp.MustCompile(`(?m)^\t.*$`)                            // code has no links
 	set, comments := token.NewFileSet(), make(map[*ast.CommentGroup]string) // the import path of the package
 	declared, imported := make(map[string]bool), make(map[string]string)    // by import path and name
-	for _, file := range strings.Fields(string(out)) {
+	for _, file := range filesOfGit(t, "*.go") {
 		f, _ := parser.ParseFile(set, file, nil, parser.ParseComments|parser.SkipObjectResolution) // vet reports errors
 		pkg := path.Join(module, path.Dir(file))
 		imported[pkg+" "+strings.TrimSuffix(f.Name.Name, "_test")] = pkg

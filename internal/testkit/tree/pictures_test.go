@@ -1,4 +1,4 @@
-package yare_test
+package tree_test
 
 import (
 	"crypto/sha256"
@@ -14,6 +14,7 @@ import (
 // has a source, and that a page shows each picture, with a text for those who cannot see it.
 func TestPicturesAreNewerThanTheirSources(t *testing.T) {
 	t.Parallel()
+	enterRoot()
 	const folder = "lab/pictures/"
 	made := map[string]string{ // the source of each picture
 		"terminal.svg": "session.jsonl", "terminal-dark.svg": "session.jsonl", "terminal-still.svg": "session.jsonl", "terminal-still-dark.svg": "session.jsonl",

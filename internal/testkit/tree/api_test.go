@@ -1,16 +1,13 @@
-package yare_test
+package tree_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/printer"
 	"go/token"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -25,12 +22,8 @@ import (
 // repository: no commands, nothing below internal and lab, and not the code that pages show.
 func publicPackages(t *testing.T) []string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "--cached", "--others", "--exclude-standard", "*.go").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var folders []string
-	for _, name := range strings.Fields(string(out)) {
+	for _, name := range filesOfGit(t, "*.go") {
 		folder := path.Dir(name)
 		inside := "/" + folder + "/"
 		if strings.HasSuffix(name, "_test.go") || slices.Contains(folders, folder) || strings.HasPrefix(name, ".") ||
@@ -39,9 +32,6 @@ func publicPackages(t *testing.T) []string {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // deleted, and not yet from the index
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,9 +43,10 @@ func publicPackages(t *testing.T) []string {
 }
 
 // TestExportedNames compares the exported names with docs/api.txt, so that a review sees each
-// addition and each change. UPDATE_API=1 go test . -run TestExportedNames writes the file.
+// addition and each change. UPDATE_API=1 go test ./internal/testkit/tree -run TestExportedNames writes the file.
 func TestExportedNames(t *testing.T) {
 	t.Parallel()
+	enterRoot()
 	var names []string
 	for _, folder := range publicPackages(t) {
 		names = append(names, exportedNames(t, folder)...)
@@ -73,7 +64,7 @@ func TestExportedNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("the exported names are not those in %s: UPDATE_API=1 go test . -run TestExportedNames writes the file (-want +got):\n%s", file, diff)
+		t.Errorf("the exported names are not those in %s: UPDATE_API=1 go test ./internal/testkit/tree -run TestExportedNames writes the file (-want +got):\n%s", file, diff)
 	}
 }
 
@@ -88,6 +79,7 @@ const (
 // count, and neither do the methods that fmt, errors, log/slog and the runtime package of apimachinery ask for.
 func TestNumberOfNames(t *testing.T) {
 	t.Parallel()
+	enterRoot()
 	authorNames, handlerNames := 0, 0
 	for _, folder := range publicPackages(t) {
 		count := len(countedNames(t, folder))
