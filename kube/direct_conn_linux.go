@@ -14,7 +14,7 @@ import (
 // directConn is a TCP connection whose system calls do not notify Go's scheduler, by RawSyscall. The notice is for system
 // calls that can block, and those of a socket of Go cannot. After a rest the notice wakes a thread of the runtime,
 // which then wakes up about every 70 µs until the program rests. So a program that handles one event now and then
-// needs a seventh less of processor time without the notice: see bench/RESULTS.md.
+// needs a seventh less of processor time without the notice: see lab/bench/RESULTS.md.
 //
 // While no data has arrived, a read waits as other connections do, and no thread waits with it.
 type directConn struct {

@@ -3,7 +3,7 @@
 //
 // controller-gen calls [github.com/gobuffalo/flect]. The words and suffixes of flect stand in tables.go, under the
 // license in this folder. An operator does not link flect itself, because flect reads files of the working directory
-// when a program starts. The module crd/internal/controllergen compares the plurals of both.
+// when a program starts. The module lab/controllergen compares the plurals of both.
 //
 // [github.com/gobuffalo/flect]: https://pkg.go.dev/github.com/gobuffalo/flect
 package plural

@@ -3,7 +3,7 @@ package plural
 import "testing"
 
 // The kinds are those whose plurals differ from what simple rules of English give. The module
-// crd/internal/controllergen compares many more kinds with controller-gen.
+// lab/controllergen compares many more kinds with controller-gen.
 func TestPlurals(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]string{

@@ -80,8 +80,8 @@ const InstallationVariable = "YARE_INSTALLATION"
 func (o *Options) isMonitored() bool { return o.Port > 0 && (!o.HasTLS || o.TLSSecret != "") }
 
 const (
-	// defaultMemory is the request for memory. In the measurement of bench/RESULTS.md, WebApp has 15 MB with one object
-	// and at most 41 MB with 10,000.
+	// defaultMemory is the request for memory. In the measurement of lab/bench/RESULTS.md, WebApp has 15 MB with
+	// one object and at most 41 MB with 10,000.
 	defaultMemory = "64Mi"
 	// defaultCPU is the request for processor time: WebApp takes 7 % of a processor for 500 updates a second.
 	defaultCPU = "50m"

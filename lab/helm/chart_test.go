@@ -1,0 +1,187 @@
+package helm
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	"sigs.k8s.io/yaml"
+)
+
+const image = "registry.example.com/webapp@sha256:0000000000000000000000000000000000000000000000000000000000000000"
+
+// build compiles an example.
+func build(t *testing.T, example string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), example)
+	cmd := exec.Command("go", "build", "-o", program, "./examples/"+example)
+	cmd.Dir = filepath.Join("..", "..")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build the example: %v\n%s", err, said)
+	}
+	return program
+}
+
+func run(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	said, err := exec.Command(program, args...).Output()
+	if err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+	return string(said)
+}
+
+// render returns the objects of a release of the chart in dir, with further values.
+func render(t *testing.T, dir string, values map[string]any) ([]map[string]any, error) {
+	t.Helper()
+	chart, err := loader.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := chart.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := util.ToRenderValues(chart, values, common.ReleaseOptions{Name: "shop", Namespace: "shops", Revision: 1, IsInstall: true}, common.DefaultCapabilities)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := engine.Render(chart, all)
+	if err != nil {
+		return nil, err
+	}
+	return parse(t, files[chart.Name()+"/templates/manifests.yaml"]), nil
+}
+
+// parse returns the objects of a stream.
+func parse(t *testing.T, stream string) (objects []map[string]any) {
+	t.Helper()
+	for document := range strings.SplitSeq(stream, "\n---\n") {
+		object := make(map[string]any)
+		if err := yaml.UnmarshalStrict([]byte(document), &object); err != nil {
+			t.Fatalf("%v:\n%s", err, document)
+		}
+		if len(object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
+// A release has what the command manifests prints for its name and its namespace. It differs in the
+// Namespace, which Helm makes itself, in the labels of the tool, and in the policy of the definition.
+func TestReleaseIsWhatManifestsPrints(t *testing.T) {
+	t.Parallel()
+	for example, definition := range map[string]string{"webapp": "webapps.example.com", "cronjob": "cronjobs.batch.tutorial.example.com"} {
+		t.Run(example, func(t *testing.T) {
+			t.Parallel()
+			checkRelease(t, example, definition)
+		})
+	}
+}
+
+// checkRelease compares a release of an example with what the example prints.
+func checkRelease(t *testing.T, example, definition string) {
+	program, dir := build(t, example), t.TempDir()
+	run(t, program, "manifests", "--helm", dir, "--image", image, "--memory-limit=256Mi", "--listen=:8080", "-v")
+	released, err := render(t, dir, map[string]any{"networkPolicy": true, "serviceMonitor": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed := parse(t, run(t, program, "manifests", "--image", image, "--memory-limit=256Mi", "--listen=:8080", "-v", "--name-prefix=shop", "--namespace=shops", "--network-policy", "--service-monitor"))
+	printed = slices.DeleteFunc(printed, func(o map[string]any) bool { return o["kind"] == "Namespace" })
+	for _, o := range printed {
+		metadata := o["metadata"].(map[string]any)
+		labels := metadata["labels"].(map[string]any)
+		labels["app.kubernetes.io/managed-by"] = "Helm"
+		delete(labels, "manifests.yare.dev/object")
+		if o["kind"] == "CustomResourceDefinition" || strings.HasPrefix(metadata["name"].(string), definition+"-") {
+			metadata["annotations"] = map[string]any{"helm.sh/resource-policy": "keep"}
+		}
+		if o["kind"] == "Deployment" {
+			pod := o["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
+			pod["imagePullSecrets"], pod["tolerations"], pod["priorityClassName"], pod["volumes"] = nil, nil, nil, nil // as the values have them
+			container := pod["containers"].([]any)[0].(map[string]any)
+			container["envFrom"], container["volumeMounts"] = nil, nil
+		}
+		if o["kind"] == "ServiceAccount" {
+			metadata["annotations"] = nil
+		}
+	}
+	if diff := cmp.Diff(printed, released); diff != "" {
+		t.Errorf("printed (-) and released (+) differ:\n%s", diff)
+	}
+}
+
+// The values change the release.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	program, dir := build(t, "webapp"), t.TempDir()
+	run(t, program, "manifests", "--helm", dir, "--env=REGION=north")
+	if _, err := render(t, dir, nil); err == nil || !strings.Contains(err.Error(), "the value image is missing") {
+		t.Errorf("without an image: %v", err)
+	}
+	objects, err := render(t, dir, map[string]any{
+		"image": image, "replicas": 1, "args": []any{"--watch-namespace={{ a }}"}, "crds": false,
+		"resources": map[string]any{"limits": map[string]any{"memory": "1Gi"}}, "imagePullSecrets": []any{map[string]any{"name": "key"}},
+		"serviceAccountAnnotations": map[string]any{"example.com/role": "operator"}, "priorityClassName": "high",
+		"env":          []any{map[string]any{"name": "TZ", "value": "Europe/Berlin"}},
+		"envFrom":      []any{map[string]any{"secretRef": map[string]any{"name": "database"}}},
+		"volumes":      []any{map[string]any{"name": "cache", "emptyDir": map[string]any{}}},
+		"volumeMounts": []any{map[string]any{"name": "cache", "mountPath": "/cache"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, o := range objects {
+		kinds = append(kinds, o["kind"].(string))
+	}
+	for _, kind := range []string{"CustomResourceDefinition", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor", "Namespace"} {
+		if slices.Contains(kinds, kind) {
+			t.Errorf("there is a %s", kind)
+		}
+	}
+	spec := objects[len(objects)-1]["spec"].(map[string]any)
+	pod := spec["template"].(map[string]any)["spec"].(map[string]any)
+	container := pod["containers"].([]any)[0].(map[string]any)
+	args := container["args"].([]any)
+	if spec["replicas"] != 1.0 || args[len(args)-1] != "--watch-namespace={{ a }}" || container["resources"].(map[string]any)["requests"] == nil ||
+		pod["imagePullSecrets"].([]any)[0].(map[string]any)["name"] != "key" {
+		t.Errorf("the Deployment is %v", spec)
+	}
+	env := container["env"].([]any)
+	if len(env) != 4 || env[3].(map[string]any)["name"] != "TZ" || env[0].(map[string]any)["name"] != "POD_NAME" ||
+		len(container["envFrom"].([]any)) != 1 || container["volumeMounts"].([]any)[0].(map[string]any)["mountPath"] != "/cache" ||
+		pod["volumes"].([]any)[0].(map[string]any)["name"] != "cache" || pod["priorityClassName"] != "high" {
+		t.Errorf("what the values add is missing in %v", pod)
+	}
+	account := objects[slices.Index(kinds, "ServiceAccount")]["metadata"].(map[string]any)
+	if annotations, _ := account["annotations"].(map[string]any); annotations["example.com/role"] != "operator" {
+		t.Errorf("the ServiceAccount is %v", account)
+	}
+}
+
+// A values.yaml of an earlier version lacks values. The template does not need them.
+func TestValuesThatAreMissing(t *testing.T) {
+	t.Parallel()
+	program, dir := build(t, "webapp"), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "values.yaml"), []byte("image: "+image+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, program, "manifests", "--helm", dir)
+	objects, err := render(t, dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := objects[len(objects)-1]; last["kind"] != "Deployment" {
+		t.Errorf("the last object is %v", last)
+	}
+}
