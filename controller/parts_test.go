@@ -420,10 +420,10 @@ func TestDoubtRepairEndsAWaitFromBeforeTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got triggers
 		var log bytes.Buffer
-		released := 0
+		var released atomic.Int64
 		r := &doubtRepair{
 			doubtSettled: newSignal(), log: slog.New(slog.NewTextHandler(&log, nil)),
-			isUnfinished: func(kube.Key) bool { return false }, releaseLow: func() { released++ },
+			isUnfinished: func(kube.Key) bool { return false }, releaseLow: func() { released.Add(1) },
 			doubtWait: func() time.Duration { return 0 }, doubtedStreams: func() []string { return []string{"plants"} },
 			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}}, wire.Resource{}, 0, got.add, nil).enqueueAll,
 			repaired:   newSignal(),
@@ -433,21 +433,21 @@ func TestDoubtRepairEndsAWaitFromBeforeTheStart(t *testing.T) {
 		go r.run(ctx, 20*time.Second)
 		time.Sleep(19 * time.Second)
 		synctest.Wait()
-		if released != 0 {
+		if released.Load() != 0 {
 			t.Error("Low is released before the end of the wait")
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if released != 1 || len(got) != 1 {
-			t.Errorf("after the wait, Low is released %d times, and there are %d triggers, want one each", released, len(got))
+		if released.Load() != 1 || len(got) != 1 {
+			t.Errorf("after the wait, Low is released %d times, and there are %d triggers, want one each", released.Load(), len(got))
 		}
 		if lines := log.String(); strings.Count(lines, "level=WARN") != 1 || !strings.Contains(lines, "streams=[plants]") {
 			t.Errorf("the log is %q", lines)
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if released != 1 {
-			t.Errorf("Low is released %d times after one wait", released)
+		if released.Load() != 1 {
+			t.Errorf("Low is released %d times after one wait", released.Load())
 		}
 	})
 }
