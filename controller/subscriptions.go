@@ -132,11 +132,11 @@ func (s *subscriptions) waitSynced(ctx context.Context) bool {
 }
 
 // doubtWait returns how long reconciles of low priority wait at most for the lists of the stores in doubt: for each
-// store until maxDoubtWait after its doubt began. It returns 0 if no store is awaited. The store of a stream that is not
-// synced is not awaited, because no read uses it.
+// store until maxDoubtWait after its doubt began. It returns 0 if no store is awaited. A stream that is not synced is
+// not awaited, because no read uses its store.
 //
-// Example: the store of WebApps is in doubt since 10:00:00, and that of Deployments since 10:02:00. At 10:03:00 doubtWait
-// returns 4 minutes. From 10:07:00 on it returns 0.
+// Example: the store of WebApps is in doubt since 10:00:00, and the store of Deployments since 10:02:00. doubtWait
+// returns 4 minutes at 10:03:00, and 0 from 10:07:00 on.
 func (s *subscriptions) doubtWait() (wait time.Duration) {
 	for _, sub := range s.all {
 		if since, isDoubted := sub.cacheSubscription().DoubtedSince(); isDoubted && sub.isSynced() {
