@@ -43,8 +43,10 @@ type doubtRepair struct {
 	// doubtSettled receives a signal when the doubt in a store is settled: see [cache.DoubtSettled].
 	doubtSettled signal
 	log          *slog.Logger
-	// isAnyDoubtAwaited reports whether a store of the controller is in doubt, and is not given up.
-	isAnyDoubtAwaited func() bool
+	// doubtWait returns how long reconciles of low priority wait at most: see [subscriptions.doubtWait].
+	doubtWait func() time.Duration
+	// doubtedStreams returns the streams whose stores are in doubt.
+	doubtedStreams func() []string
 	// releaseLow lets the queue hand out reconciles of low priority.
 	releaseLow func()
 	// forget holds functions that forget what is known by resource versions.
@@ -61,38 +63,40 @@ const (
 	// maxDoubtWait is how long reconciles of low priority wait for the list of a store in doubt. The lists begin within a
 	// minute.
 	maxDoubtWait = 5 * time.Minute
-	// doubtCheckPeriod is the time between two checks of whether a store in doubt is still awaited.
+	// doubtCheckPeriod is the time between two checks of whether a store is in doubt. It is shorter than maxDoubtWait.
 	doubtCheckPeriod = time.Minute
 )
 
-// run repairs the controller after each doubt, until ctx ends.
-func (r *doubtRepair) run(ctx context.Context) {
-	check := time.NewTicker(doubtCheckPeriod)
-	defer check.Stop()
-	isAwaited := false
+// run repairs the controller after each doubt, until ctx ends. wait is what doubtWait returned before the workers
+// started: from then on they may wait for the end of a doubt.
+func (r *doubtRepair) run(ctx context.Context, wait time.Duration) {
 	for {
+		nextCheck := doubtCheckPeriod
+		if wait > 0 {
+			nextCheck = min(nextCheck, wait)
+		}
 		isSettled := false
 		select {
 		case <-r.doubtSettled:
 			isSettled = true
-		case <-check.C:
+		case <-time.After(nextCheck):
 		case <-ctx.Done():
 			return
 		}
-		wasAwaited := isAwaited
-		isAwaited = r.isAnyDoubtAwaited()
-		if !isSettled && (isAwaited || !wasAwaited) {
+		wasAwaited := wait > 0
+		wait = r.doubtWait()
+		if !isSettled && (wait > 0 || !wasAwaited) {
 			continue
 		}
 		for _, forget := range r.forget {
 			forget()
 		}
-		if isAwaited {
+		if wait > 0 {
 			continue // the next store that recovers signals too
 		}
-		if !isSettled {
+		if doubted := r.doubtedStreams(); !isSettled && len(doubted) > 0 {
 			r.log.Warn("a source is in doubt since the server was restored, and could not be listed since: reconciles do not wait for it any longer, and read its objects from the server",
-				"waited", maxDoubtWait)
+				"streams", doubted, "waited", maxDoubtWait)
 		}
 		r.releaseLow()
 		r.enqueueAll(func(k kube.Key) queue.Trigger {

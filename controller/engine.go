@@ -208,7 +208,8 @@ func (e *engine) newLateParts() (*lateParts, error) {
 		},
 		repair: &doubtRepair{
 			doubtSettled: e.doubtSettled, forget: forget,
-			log: e.log, isAnyDoubtAwaited: e.subscriptions.isAnyDoubtAwaited, releaseLow: e.queue.ReleaseLow,
+			log: e.log, doubtWait: e.subscriptions.doubtWait, doubtedStreams: e.subscriptions.doubtedStreams,
+			releaseLow:   e.queue.ReleaseLow,
 			isUnfinished: e.unfinished.isUnfinished, enqueueAll: e.enqueuer.enqueueAll, repaired: newSignal(),
 		},
 	}
@@ -285,13 +286,14 @@ func (e *engine) waitElected(ctx context.Context) bool {
 // startParts starts the reconciler, the other late parts but the mapper, and the emitters. The contexts of reconciles
 // are derived from reconcilesCtx.
 func (e *engine) startParts(ctx, reconcilesCtx context.Context, late *lateParts, running *sync.WaitGroup) {
-	e.queue.HoldLow(e.subscriptions.isAnyDoubtAwaited)
+	e.queue.HoldLow(func() bool { return e.subscriptions.doubtWait() > 0 })
+	doubtWait := e.subscriptions.doubtWait()
 	e.enqueuer.isWorking.Store(true)
 	for range e.configuration.concurrency {
 		running.Go(func() { late.reconciler.run(ctx, reconcilesCtx, running) })
 	}
 	running.Go(func() { e.longReconciles.run(ctx) })
-	running.Go(func() { late.repair.run(ctx) })
+	running.Go(func() { late.repair.run(ctx, doubtWait) })
 	if late.deselected != nil {
 		running.Go(func() { runEmitter(ctx, e.log, late.deselected.run, e.enqueuer.emit) })
 	}

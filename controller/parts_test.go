@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -381,23 +382,24 @@ func TestDoubtRepairTriggersAllObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got triggers
 		forgotten, released := 0, 0
-		var isDoubted atomic.Bool
+		var wait atomic.Int64
 		r := &doubtRepair{
 			doubtSettled: newSignal(), forget: []func(){func() { forgotten++ }}, isUnfinished: func(k kube.Key) bool { return k.Name == "b" },
-			isAnyDoubtAwaited: isDoubted.Load, releaseLow: func() { released++ },
+			doubtWait: func() time.Duration { return time.Duration(wait.Load()) }, doubtedStreams: func() []string { return nil },
+			releaseLow: func() { released++ },
 			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, wire.Resource{}, 0, got.add, nil).enqueueAll,
 			repaired:   newSignal(),
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go r.run(ctx)
-		isDoubted.Store(true)
+		go r.run(ctx, 0)
+		wait.Store(int64(time.Minute))
 		r.doubtSettled.send()
 		synctest.Wait()
 		if len(got) != 0 || forgotten != 1 || released != 0 || len(r.repaired) != 0 {
 			t.Errorf("while a store is in doubt: %d triggers, forgotten %d times, released %d times", len(got), forgotten, released)
 		}
-		isDoubted.Store(false)
+		wait.Store(0)
 		r.doubtSettled.send()
 		synctest.Wait()
 		for _, trigger := range got {
@@ -407,6 +409,45 @@ func TestDoubtRepairTriggersAllObjects(t *testing.T) {
 		}
 		if len(got) != 2 || forgotten != 2 || released != 1 || len(r.repaired) != 1 {
 			t.Errorf("%d triggers, forgotten %d times, released %d times", len(got), forgotten, released)
+		}
+	})
+}
+
+// Regression: a store was in doubt when the controller started, and could not be listed. Its workers waited for the end of
+// the wait. If the end came before the first check, nobody woke them.
+func TestDoubtRepairEndsAWaitFromBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var got triggers
+		var log bytes.Buffer
+		var released atomic.Int64
+		r := &doubtRepair{
+			doubtSettled: newSignal(), log: slog.New(slog.NewTextHandler(&log, nil)),
+			isUnfinished: func(kube.Key) bool { return false }, releaseLow: func() { released.Add(1) },
+			doubtWait: func() time.Duration { return 0 }, doubtedStreams: func() []string { return []string{"plants"} },
+			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}}, wire.Resource{}, 0, got.add, nil).enqueueAll,
+			repaired:   newSignal(),
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go r.run(ctx, 20*time.Second)
+		time.Sleep(19 * time.Second)
+		synctest.Wait()
+		if released.Load() != 0 {
+			t.Error("Low is released before the end of the wait")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if released.Load() != 1 || len(got) != 1 {
+			t.Errorf("after the wait, Low is released %d times, and there are %d triggers, want one each", released.Load(), len(got))
+		}
+		if lines := log.String(); strings.Count(lines, "level=WARN") != 1 || !strings.Contains(lines, "streams=[plants]") {
+			t.Errorf("the log is %q", lines)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if released.Load() != 1 {
+			t.Errorf("Low is released %d times after one wait", released.Load())
 		}
 	})
 }

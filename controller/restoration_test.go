@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -205,4 +206,145 @@ func TestRestorationWithASourceThatCannotBeListed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Regression: reconciles of low priority waited for a kind that could not be listed for up to a minute more than five
+// minutes, because the end of the wait was looked for once a minute.
+func TestLowReconcilesWaitForFiveMinutesAtMost(t *testing.T) {
+	t.Parallel()
+	for name, electedAfter := range map[string]time.Duration{
+		"leader": 0, "elected during the wait": 2*time.Minute + 10*time.Second,
+		"elected at the end of the wait": 4*time.Minute + 30*time.Second,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *server) {
+				c := s.client()
+				create(t, c, garden("eden"))
+				create(t, c, garden("hortus"))
+				var mu sync.Mutex
+				reconciled := make(map[string]bool)
+				elected := make(chan struct{})
+				if electedAfter == 0 {
+					close(elected)
+				}
+				caches := cache.New(c)
+				defer caches.Close()
+				gardener := controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					reconciled[g.Name] = true
+					return controller.Done(), nil
+				}, controller.Owns[Plant]())
+				ctx, cancel := context.WithCancel(context.Background())
+				ended := make(chan error, 1)
+				go func() {
+					ended <- gardener.Start(ctx, &controller.Runtime{
+						Client: c, Cache: caches, Log: slog.New(slog.DiscardHandler), Elected: elected,
+					})
+				}()
+				time.Sleep(time.Minute)
+				s.restoreWithout(t, c, "plants")
+				gardenLists := func() (n int) {
+					for _, stream := range s.watches() {
+						if stream == "gardens" {
+							n++
+						}
+					}
+					return n
+				}
+				for gardenLists() < 2 {
+					time.Sleep(time.Millisecond)
+				}
+				found := time.Now()
+				mu.Lock()
+				clear(reconciled)
+				mu.Unlock()
+				if electedAfter > 0 {
+					time.Sleep(electedAfter)
+					close(elected)
+				}
+				time.Sleep(time.Until(found.Add(5*time.Minute - 2*time.Second)))
+				mu.Lock()
+				if reconciled["hortus"] {
+					t.Error("hortus is reconciled before the end of the wait")
+				}
+				mu.Unlock()
+				time.Sleep(4 * time.Second)
+				mu.Lock()
+				if !reconciled["hortus"] {
+					t.Error("hortus is not reconciled after the wait")
+				}
+				mu.Unlock()
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// Regression: a namespace that could not be listed when the program started is left out. After each restoration all
+// reconciles of low priority waited for its list for five minutes.
+func TestRestorationWithANamespaceThatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.client()
+		create(t, c, garden("eden"))
+		create(t, c, garden("hortus"))
+		s.before = func(r *wire.Request) error {
+			if r.Namespace == "other" {
+				return refuse(r, http.StatusForbidden, metav1.StatusReasonForbidden)
+			}
+			return nil
+		}
+		var calls atomic.Int64
+		p := start(t, c.InNamespaces("default", "other"),
+			controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+				calls.Add(1)
+				return controller.Done(), nil
+			}, controller.Every(time.Hour)))
+		time.Sleep(5 * time.Minute)
+		s.restoreWithout(t, c, "")
+		calls.Store(0)
+		time.Sleep(2 * time.Minute)
+		if n := calls.Load(); n < 2 {
+			t.Errorf("%d reconciles within two minutes after the restoration, want one of each of two gardens", n)
+		}
+		time.Sleep(10 * time.Minute)
+		if lines := p.log.lines(slog.LevelWarn); len(lines) > 0 {
+			t.Errorf("warnings: %q", lines)
+		}
+	})
+}
+
+// restoreWithout restores the server to before a change of the garden eden, and ends its watches. The server passes the
+// version of the change at once. From then on it refuses all requests about a resource.
+func (s *server) restoreWithout(t *testing.T, c *kube.Client, plural string) {
+	t.Helper()
+	backup := s.Snapshot()
+	lost := kube.MergePatch(map[string]any{"spec": map[string]any{"size": 7}})
+	if _, err := kube.Namespaced[Garden](c, "default").Patch(t.Context(), "eden", lost); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Minute)
+	s.mu.Lock()
+	before := s.before
+	s.before = func(r *wire.Request) error {
+		if r.Resource.Plural == plural {
+			return refuse(r, http.StatusForbidden, metav1.StatusReasonForbidden)
+		}
+		if before != nil {
+			return before(r)
+		}
+		return nil
+	}
+	s.mu.Unlock()
+	for f := range s.feeds {
+		f.end()
+	}
+	synctest.Wait()
+	s.Restore(backup)
+	s.Advance(1000)
 }

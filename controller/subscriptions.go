@@ -131,13 +131,29 @@ func (s *subscriptions) waitSynced(ctx context.Context) bool {
 	return true
 }
 
-// isAnyDoubtAwaited reports whether a store has been in doubt for less than maxDoubtWait, after a restoration or a
-// contradiction. Until the next list of the store is complete, the store may show what a restoration has undone.
-func (s *subscriptions) isAnyDoubtAwaited() bool {
-	return slices.ContainsFunc(s.all, func(sub *subscription) bool {
-		since, isDoubted := sub.cacheSubscription().DoubtedSince()
-		return isDoubted && time.Since(since) < maxDoubtWait
-	})
+// doubtWait returns how long reconciles of low priority wait at most for the lists of the stores in doubt: for each
+// store until maxDoubtWait after its doubt began. It returns 0 if no store is awaited. A stream that is not synced is
+// not awaited, because no read uses its store.
+//
+// Example: the store of WebApps is in doubt since 10:00:00, and the store of Deployments since 10:02:00. doubtWait
+// returns 4 minutes at 10:03:00, and 0 from 10:07:00 on.
+func (s *subscriptions) doubtWait() (wait time.Duration) {
+	for _, sub := range s.all {
+		if since, isDoubted := sub.cacheSubscription().DoubtedSince(); isDoubted && sub.isSynced() {
+			wait = max(wait, maxDoubtWait-time.Since(since))
+		}
+	}
+	return wait
+}
+
+// doubtedStreams returns the synced streams whose stores are in doubt.
+func (s *subscriptions) doubtedStreams() (doubted []string) {
+	for _, sub := range s.all {
+		if _, isDoubted := sub.cacheSubscription().DoubtedSince(); isDoubted && sub.isSynced() {
+			doubted = append(doubted, sub.stream.String())
+		}
+	}
+	return doubted
 }
 
 // keys returns the keys of all objects of the reconciled kind.

@@ -20,8 +20,9 @@ type doubt struct {
 	// reasonCount is the number of reasons so far. reasonCountAtList is the reasonCount when the latest list began.
 	// settledReasonCount is the number of reasons that complete lists have settled.
 	reasonCount, reasonCountAtList, settledReasonCount uint64
-	// since is when the first reason came that is not settled.
-	since time.Time
+	// since is when the first reason came that is not settled. sinceAfterList is when the first reason came after the
+	// beginning of the latest list.
+	since, sinceAfterList time.Time
 	// isRestoration is true if one of the reasons that are not settled is a restoration.
 	isRestoration bool
 	// isUnserved is true while the server does not serve the kind. A restoration does not count then.
@@ -38,6 +39,9 @@ func (d *doubt) add() {
 func (d *doubt) addLocked() {
 	if d.reasonCount == d.settledReasonCount {
 		d.since = time.Now()
+	}
+	if d.reasonCount == d.reasonCountAtList {
+		d.sinceAfterList = time.Now()
 	}
 	d.reasonCount++
 }
@@ -72,7 +76,7 @@ func (d *doubt) beginList() {
 func (d *doubt) endList(settlesAll bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.settledReasonCount = d.reasonCountAtList
+	d.settledReasonCount, d.since = d.reasonCountAtList, d.sinceAfterList
 	if settlesAll {
 		d.settledReasonCount = d.reasonCount
 	}

@@ -305,6 +305,28 @@ func TestListThatIsUnderWayEndsNoDoubt(t *testing.T) {
 	})
 }
 
+// Regression: a list ended the first of two reasons for doubt, and the store counted as in doubt since the first one. Who
+// waits for a store for five minutes did not wait for the second list.
+func TestDoubtBeginsWithAReasonThatIsNotSettled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := newRestorations(nil)
+		found, other := openGroup(all, ""), openGroup(all, "")
+		found.list("60")
+		time.Sleep(time.Minute)
+		other.BeginList()
+		time.Sleep(time.Minute)
+		_ = found.Advance("170", web)
+		found.list("150")
+		second := time.Now()
+		time.Sleep(time.Minute)
+		other.endList("155")
+		if since, isDoubted := other.DoubtedSince(); !isDoubted || !since.Equal(second) {
+			t.Errorf("in doubt: %t, since %s, want since %s", isDoubted, since, second)
+		}
+	})
+}
+
 // Streams that end their lists at the same moment. Whatever the order, each store that was not listed after the proof
 // is in doubt. Regression: the count of a store was checked and changed without a lock.
 func TestProofsAtTheSameMoment(t *testing.T) {
