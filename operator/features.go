@@ -84,10 +84,17 @@ func newFeatures(parts []Part, needs kube.Needs, program *feature.Program) (feat
 	slices.SortStableFunc(made.all, func(a, b declaredFeature) int {
 		return tablePosition(a.declaration) - tablePosition(b.declaration)
 	})
-	if errors.Join(errs...) == nil {
-		errs = append(errs, checkVersions(ownDefinitions(needs), made.converted()))
-	}
 	return made, errors.Join(errs...)
+}
+
+// checkParts returns what parts need and the features that they bring, or everything that is wrong with the parts.
+func checkParts(parts []Part, program *feature.Program) (kube.Needs, features, error) {
+	needs, err := needsOf(parts)
+	brought, featuresErr := newFeatures(parts, needs, program)
+	if err = errors.Join(err, featuresErr); err == nil { // the definitions of a part with an error are not known
+		err = checkVersions(ownDefinitions(needs), brought.converted())
+	}
+	return needs, brought, err
 }
 
 // tablePosition returns where the table of names has the first flag or command of d.

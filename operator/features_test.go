@@ -119,7 +119,7 @@ func TestFlagsOfFeatures(t *testing.T) {
 		{"manifests --image i:1", true, 0, "--watch-namespace=fake\n"},
 		{"manifests --image i:1", true, 0, "secretName: fake-secret\n"},
 		{"manifests --image i:1", true, 0, "  name: of-the-fake\n"},
-		{"manifests --image i:1", true, 0, "  name: YARE_INSTALLATION\n"},
+		{"manifests --image i:1", true, 0, "- name: YARE_INSTALLATION\n"},
 		{"manifests --image i:1", true, 0, "gadgets: this is a fake\n"},
 		{"manifests --image i:1 --live-page --listen :8080", true, 1, "the fake cannot be installed"},
 		{"--help", true, 0, "gadgets migrate       does nothing"},

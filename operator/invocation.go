@@ -16,6 +16,7 @@ import (
 	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/memory"
 )
 
 // invocation is one call of a [Program] by a command line. Apart from exit and the defaults of the process,
@@ -159,9 +160,8 @@ func (i invocation) makeParts(line *commandLine) ([]Part, kube.Needs, features, 
 	if err != nil {
 		return nil, kube.Needs{}, features{program: program}, err
 	}
-	needs, err := needsOf(parts)
-	brought, featuresErr := newFeatures(parts, needs, program)
-	return parts, needs, brought, errors.Join(err, featuresErr)
+	needs, brought, err := checkParts(parts, program)
+	return parts, needs, brought, err
 }
 
 // loadConfig returns the configuration of the client and its namespace.
@@ -204,8 +204,8 @@ func (i invocation) runProgram(
 		log.Warn(n.String()+" has no effect, because the program has no part that brings it",
 			"do", "import "+modulePath+"/"+n.Package+" and add "+n.Part+" to its parts, or leave the flag out")
 	}
-	defer limitMemory(log)()
-	defer releaseMemory()()
+	defer memory.Limit(log)()
+	defer memory.Release()()
 	if i.BeforeRun != nil {
 		if err := i.BeforeRun(ctx); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/problems"
 )
 
 // releaseTimeout is how long the release of the lease may take at the end of a program.
@@ -62,7 +63,7 @@ type candidacy struct {
 	// watched holds the namespaces that the program watches. None means all.
 	watched  []string
 	log      *slog.Logger
-	problems *problemReporter
+	problems *problems.Reporter
 	// exit ends the process at once.
 	exit func(status int)
 }
@@ -76,9 +77,9 @@ func newElection(c candidacy) (*leaderElection, error) {
 		watchedClient = client.InNamespaces(c.watched...)
 	}
 	elector, err := lease.New(lease.Config{
-		Client: client.With(c.problems.handler),
+		Client: client.With(c.problems.Handler),
 		Fence:  c.fence, Namespace: c.leaseNamespace, Name: c.leaseName, KindsHash: c.kindsHash, Identity: newIdentity(c.pod),
-		Log: c.log, IsReported: c.problems.hasReported,
+		Log: c.log, IsReported: c.problems.HasReported,
 	})
 	return &leaderElection{candidacy: c, elector: elector, watchedClient: watchedClient}, err
 }

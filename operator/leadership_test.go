@@ -23,6 +23,7 @@ import (
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/problems"
 )
 
 // electionOn returns the parts of two programs that use the server together, each with its election.
@@ -37,7 +38,7 @@ func shortElectionOn(t *testing.T, server wire.Handler, pod string, log *slog.Lo
 	t.Helper()
 	fence := newFence(timing, new(kube.Config))
 	client := kube.NewClientFromHandler(fence.Handler(server))
-	env := environment{log: log, problems: newProblemReporter(log, "server", "crd", kube.Needs{}, nil), namespace: "gadgets-system", pod: pod}
+	env := environment{log: log, problems: problems.NewReporter(log, "server", "crd", kube.Needs{}, nil), namespace: "gadgets-system", pod: pod}
 	var err error
 	env.election, err = newElection(candidacy{
 		fence: fence, program: "gadgets", leaseName: "gadgets", leaseNamespace: env.namespace, pod: pod, log: log, problems: env.problems,

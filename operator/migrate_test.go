@@ -13,8 +13,8 @@ import (
 func TestFlagsOfMigrate(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"--rate", "0"}, {"--rate", "x"}, {"--rate", "1001"}, {"--remove-version", "V 2"}, {"--delete-objects"}, {"argument"}} {
-		status, _, stderr := operator.CallProgram(t.Context(), "movers", operator.Program{Parts: func() ([]operator.Part, error) { return nil, nil }}, append([]string{"migrate"}, args...)...)
-		if status != 2 || !strings.Contains(stderr, "movers --help") {
+		status, _, stderr := operator.Call(append([]string{"migrate"}, args...), lanternConverter())
+		if status != 2 || !strings.Contains(stderr, "gadgets --help") {
 			t.Errorf("%q: status %d, %s", args, status, stderr)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/feature/metrics"
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/problems"
 )
 
 // partsRun is one run of the parts of a program: see [runParts].
@@ -55,8 +56,8 @@ func newPartsRun(c *kube.Client, env environment, parts []Part, stop context.Can
 		r.metrics = newProgramMetrics(env.election)
 	}
 	c = r.withRequestHandlers(c)
-	streams := newStreamReporter(env.log, env.problems.hasReported)
-	r.cache = cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery),
+	streams := problems.NewStreamReporter(env.log, env.problems.HasReported)
+	r.cache = cache.New(c, cache.OnError(streams.RecordError), cache.OnRecovered(streams.RecordRecovery),
 		cache.TermVersion(env.termVersion))
 	r.runtime = &controller.Runtime{
 		Client: c, Cache: r.cache, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod,

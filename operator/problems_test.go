@@ -15,6 +15,7 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/problems"
 )
 
 // outcome is one request and how it ends.
@@ -131,9 +132,9 @@ func TestConnectionProblemsAreLoggedOnce(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
 			needs := kube.Needs{Defines: []kube.Type{gadgets, certificates}}
-			reporter := newProblemReporter(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: brief})), "https://there", "gadgets crd", needs, nil)
+			reporter := problems.NewReporter(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: brief})), "https://there", "gadgets crd", needs, nil)
 			next := 0
-			h := reporter.handler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
+			h := reporter.Handler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
 				return nil, c.outcomes[next].err
 			}))
 			for next = range c.outcomes {
@@ -167,9 +168,9 @@ func brief(_ []string, a slog.Attr) slog.Attr {
 func TestRequestOfACallerWhoGaveUpIsNoProblem(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	reporter := newProblemReporter(slog.New(slog.NewTextHandler(&log, nil)), "", "", kube.Needs{}, nil)
+	reporter := problems.NewReporter(slog.New(slog.NewTextHandler(&log, nil)), "", "", kube.Needs{}, nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	h := reporter.handler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
+	h := reporter.Handler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
 		cancel()
 		return nil, fmt.Errorf("cut off: %w", &wire.Error{Err: errors.New("connection reset")})
 	}))
@@ -195,8 +196,8 @@ func TestForbiddenByAdmissionIsNoMissingPermission(t *testing.T) {
 		`roles.rbac.authorization.k8s.io "x" is forbidden: user "u" (groups=["g"]) is attempting to grant RBAC permissions not currently held`,
 	} {
 		var log bytes.Buffer
-		reporter := newProblemReporter(slog.New(slog.NewTextHandler(&log, nil)), "", "", kube.Needs{}, nil)
-		h := reporter.handler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
+		reporter := problems.NewReporter(slog.New(slog.NewTextHandler(&log, nil)), "", "", kube.Needs{}, nil)
+		h := reporter.Handler(wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) {
 			return nil, refused(message)
 		}))
 		_, _ = h.Do(t.Context(), &wire.Request{Verb: wire.VerbCreate, Resource: gadgets, Namespace: "n", Name: "x"})

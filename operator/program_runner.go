@@ -8,6 +8,7 @@ import (
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/problems"
 	"github.com/yare-go/yare/operator/internal/retention"
 )
 
@@ -73,7 +74,7 @@ func (p *programRunner) makeEnvironment(namespace string) {
 	checker := access.NewChecker(p.needs, p.line.namespaces, namespace)
 	p.env.namespace, p.env.pod = namespace, pod
 	p.env.log, p.env.tracer = p.log, p.Tracer
-	p.env.problems = newProblemReporter(p.log, p.config.Host, ownCommand(p.file)+" crd", p.needs, checker)
+	p.env.problems = problems.NewReporter(p.log, p.config.Host, ownCommand(p.file)+" crd", p.needs, checker)
 	p.env.ownHandlers, p.env.ownMetrics = p.Handlers, p.Metrics
 	program := p.env.features.program
 	program.Needs, program.Namespace, program.Pod = p.needs, namespace, pod

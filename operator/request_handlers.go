@@ -7,6 +7,7 @@ import (
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/problems"
 )
 
 // newFencedClient returns the client of a program with its own connections. fence may be nil.
@@ -27,10 +28,10 @@ func newFencedClient(config *kube.Config, fence *lease.Fence) (*kube.Client, err
 //
 //	…6  the handlers of a controller (controller/pipeline.go)
 //	7   labelGuard        refuses an apply that would take over somebody else's object by a label of OwnsByLabel
-//	8   refuseUndeclared  in tests and yare dev, refuses what no part declares
+//	8   RefuseUndeclared  in tests and yare dev, refuses what no part declares
 //	9   requestMetrics    counts, if the program serves metrics
 //	10  wire.tracing      records a span, if the program has a Tracer
-//	11  problemReporter   logs problems that last
+//	11  problems.Reporter logs problems that last
 //	12… the handlers of kube.NewClient, which repeat requests and limit the writes in flight, and the fence
 //
 // So a request that is refused as undeclared is not counted. A request that is repeated counts once.
@@ -40,14 +41,14 @@ func addRequestHandlers(c *kube.Client, env environment, needs kube.Needs, reque
 		handlers = append(handlers, func(next wire.Handler) wire.Handler { return &labelGuard{next, needs.OwnerLabels} })
 	}
 	if env.features.program.IsStrict() {
-		handlers = append(handlers, refuseUndeclared(access.NewChecker(needs, c.Namespaces(), env.namespace)))
+		handlers = append(handlers, problems.RefuseUndeclared(access.NewChecker(needs, c.Namespaces(), env.namespace)))
 	}
 	if requests != nil {
 		handlers = append(handlers, requests.handler)
 	}
 	handlers = append(handlers, wire.Trace(env.tracer))
 	if env.problems != nil {
-		handlers = append(handlers, env.problems.handler)
+		handlers = append(handlers, env.problems.Handler)
 	}
 	for _, handler := range slices.Backward(handlers) {
 		c = c.With(handler)

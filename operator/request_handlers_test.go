@@ -21,6 +21,7 @@ import (
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/problems"
 )
 
 // silentTracer is a Tracer that records nothing.
@@ -117,7 +118,7 @@ func TestPipelineIsThatOfThePage(t *testing.T) {
 			return controller.Done(), err
 		}, controller.Owns[corev1.ConfigMap](), controller.OwnsByLabel[corev1.Secret]("owner"))
 		log := slog.New(slog.DiscardHandler)
-		env := environment{log: log, listeners: listeners{pages: listener}, tracer: silentTracer{}, problems: newProblemReporter(log, "", "", kube.Needs{}, nil)}
+		env := environment{log: log, listeners: listeners{pages: listener}, tracer: silentTracer{}, problems: problems.NewReporter(log, "", "", kube.Needs{}, nil)}
 		brought, err := newRunFeatures(ctx, c, []Part{owner})
 		if err != nil {
 			t.Fatal(err)

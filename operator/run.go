@@ -3,7 +3,6 @@ package operator
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/problems"
 )
 
 // Run runs parts with a client until all have ended, one fails, or ctx ends. It returns when
@@ -38,14 +38,13 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 
 // newRunFeatures returns the features of a program without a command line.
 func newRunFeatures(ctx context.Context, c *kube.Client, parts []Part) (*features, error) {
-	needs, err := needsOf(parts)
 	program := &feature.Program{
 		Name: c.FieldManager(), Command: "run", Version: versions(), Watched: c.Namespaces(),
 		Pages: feature.Pages{Flag: "--listen"},
 	}
 	program.Namespace, program.IsTest = access.CheckedNamespace(ctx)
-	made, featuresErr := newFeatures(parts, needs, program)
-	return &made, errors.Join(err, featuresErr)
+	_, made, err := checkParts(parts, program)
+	return &made, err
 }
 
 // environment is what a program has beside its parts and its client.
@@ -55,7 +54,7 @@ type environment struct {
 	// it runs. Without a listener nothing is counted.
 	listeners listeners
 	// problems reports the problems of requests. It may be nil.
-	problems *problemReporter
+	problems *problems.Reporter
 	// ownHandlers and ownMetrics are the fields Handlers and Metrics of [Program]. They may be nil.
 	ownHandlers func(*controller.Runtime) map[string]http.Handler
 	ownMetrics  func(io.Writer)

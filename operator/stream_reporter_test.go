@@ -18,6 +18,7 @@ import (
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/problems"
 )
 
 // line is a line of a log in JSON.
@@ -45,8 +46,8 @@ func linesOf(t *testing.T, log string) (lines []line) {
 func TestRestoredServerIsNoErrorOfOneObject(t *testing.T) {
 	t.Parallel()
 	var log sharedBuffer
-	r := newStreamReporter(slog.New(slog.NewJSONHandler(&log, nil)), func(error) bool { return false })
-	r.recordError(wire.Stream{}, &cache.RestorationError{Err: errors.New("the server is at resource version 5, and has been at 9")})
+	r := problems.NewStreamReporter(slog.New(slog.NewJSONHandler(&log, nil)), func(error) bool { return false })
+	r.RecordError(wire.Stream{}, &cache.RestorationError{Err: errors.New("the server is at resource version 5, and has been at 9")})
 	lines := linesOf(t, log.String())
 	if len(lines) != 1 || lines[0].Msg != "the server does not show what it has shown before" || !strings.Contains(lines[0].Error, "has been at 9") {
 		t.Errorf("logged: %+v", lines)
@@ -119,17 +120,18 @@ func TestStreamReporter(t *testing.T) {
 	cut := &wire.Error{Verb: wire.VerbWatch, Err: errors.New("connection reset by peer")}
 	rbac := refused(`gadgets is forbidden: User "x" cannot list resource "gadgets" in API group "" at the cluster scope`)
 	proxy := refused("the proxy says no")
-	type step = func(*streamReporter, *problemReporter)
+	type step = func(*problems.StreamReporter, *problems.Reporter)
 	fails := func(n int, err error) step {
-		return func(r *streamReporter, _ *problemReporter) {
+		return func(r *problems.StreamReporter, _ *problems.Reporter) {
 			for range n {
-				r.recordError(s, err)
+				r.RecordError(s, err)
 			}
 		}
 	}
-	recovers := func(r *streamReporter, _ *problemReporter) { r.recordRecovery(s) }
-	goesAway := func(_ *streamReporter, problems *problemReporter) {
-		problems.recordOutcome(&wire.Request{Verb: wire.VerbList, Resource: resource}, cut)
+	recovers := func(r *problems.StreamReporter, _ *problems.Reporter) { r.RecordRecovery(s) }
+	goesAway := func(_ *problems.StreamReporter, reporter *problems.Reporter) {
+		failing := wire.HandlerFunc(func(context.Context, *wire.Request) (*wire.Response, error) { return nil, cut })
+		_, _ = reporter.Handler(failing).Do(t.Context(), &wire.Request{Verb: wire.VerbList, Resource: resource})
 	}
 	undecodable := &wire.DecodeError{Err: errors.New("it has no name")}
 	panicked := errors.New(`gadgets.example.com: default/a: the index "x": panic: at the disco`)
@@ -155,10 +157,10 @@ func TestStreamReporter(t *testing.T) {
 			t.Parallel()
 			var log sharedBuffer
 			logger := slog.New(newLogHandler(&log, true))
-			problems := newProblemReporter(logger, "", "", kube.Needs{}, nil)
-			r := newStreamReporter(logger, problems.hasReported)
+			reporter := problems.NewReporter(logger, "", "", kube.Needs{}, nil)
+			r := problems.NewStreamReporter(logger, reporter.HasReported)
 			for _, step := range c.steps {
-				step(r, problems)
+				step(r, reporter)
 			}
 			lines := linesOf(t, log.String())
 			if len(lines) != len(c.want) {
@@ -187,13 +189,13 @@ func TestObjectErrorsExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log sharedBuffer
-		r := newStreamReporter(slog.New(slog.NewJSONHandler(&log, nil)), func(error) bool { return false })
+		r := problems.NewStreamReporter(slog.New(slog.NewJSONHandler(&log, nil)), func(error) bool { return false })
 		for range 100 {
-			r.recordError(wire.Stream{}, &wire.DecodeError{Err: errors.New("it has no name")})
+			r.RecordError(wire.Stream{}, &wire.DecodeError{Err: errors.New("it has no name")})
 		}
 		before := len(linesOf(t, log.String()))
 		time.Sleep(time.Hour)
-		r.recordError(wire.Stream{}, &wire.DecodeError{Err: errors.New("it has no name")})
+		r.RecordError(wire.Stream{}, &wire.DecodeError{Err: errors.New("it has no name")})
 		if after := len(linesOf(t, log.String())) - before; before > 10 || after != 1 {
 			t.Errorf("%d lines for a hundred objects, then %d for one", before, after)
 		}

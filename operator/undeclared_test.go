@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/problems"
 )
 
 func reconcileGadget(context.Context, *gadget, *kube.Client) (controller.Action, error) {
@@ -99,9 +100,9 @@ func TestRefusalsNameWhatToDeclare(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			reporter := newProblemReporter(slog.New(slog.DiscardHandler), "", "", needs, access.NewChecker(needs, nil, ""))
+			reporter := problems.NewReporter(slog.New(slog.DiscardHandler), "", "", needs, access.NewChecker(needs, nil, ""))
 			requests := 0
-			client := answering(&requests, c.err).With(reporter.handler)
+			client := answering(&requests, c.err).With(reporter.Handler)
 			err = client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}})
 			if c.want == "" && err.Error() != c.err.Error() || !strings.Contains(err.Error(), c.want) || !kube.IsForbidden(err) {
 				t.Errorf("the error is %v, want %q in it", err, c.want)
@@ -134,7 +135,7 @@ func TestUndeclaredReadOfAControllerNamesWatches(t *testing.T) {
 				t.Fatal(err)
 			}
 			requests := 0
-			err = c.do(c.ctx, answering(&requests, nil).With(refuseUndeclared(access.NewChecker(needs, nil, ""))))
+			err = c.do(c.ctx, answering(&requests, nil).With(problems.RefuseUndeclared(access.NewChecker(needs, nil, ""))))
 			if !kube.IsForbidden(err) || strings.Contains(err.Error(), watch) != c.want {
 				t.Errorf("the error is %v, names watches: want %t", err, c.want)
 			}
@@ -156,9 +157,9 @@ func TestUnsupportedFieldNamesIndexes(t *testing.T) {
 	}
 	unsupported := &wire.Error{Code: 400, Answer: metav1.Status{Code: 400, Reason: metav1.StatusReasonBadRequest, Message: "field label not supported: spec.zone"}}
 	for _, checker := range []*access.Checker{nil, access.NewChecker(needs, nil, "")} {
-		reporter := newProblemReporter(slog.New(slog.DiscardHandler), "", "", needs, checker)
+		reporter := problems.NewReporter(slog.New(slog.DiscardHandler), "", "", needs, checker)
 		requests := 0
-		_, err := kube.List[gadget](t.Context(), answering(&requests, unsupported).With(reporter.handler), "a", kube.Field("spec.zone", "z"))
+		_, err := kube.List[gadget](t.Context(), answering(&requests, unsupported).With(reporter.Handler), "a", kube.Field("spec.zone", "z"))
 		if !kube.HasReason(err, metav1.StatusReasonBadRequest) || !strings.Contains(err.Error(), "spec.zone: select by kube.NewIndex") {
 			t.Errorf("the error is %v", err)
 		}

@@ -74,7 +74,7 @@ func TestWebhooksThatAreNotServed(t *testing.T) {
 	}{
 		{nil, []operator.Part{webhook.Validate(allowGadget), failingPart()}, warning},
 		{[]string{"--webhooks", ""}, []operator.Part{webhook.Validate(allowGadget), failingPart()}, ""},
-		{[]string{"--webhooks", ":9443"}, []operator.Part{done}, "the flag --webhooks has no effect: the program has no part webhook.Validate, webhook.Default or conversion.Between"},
+		{[]string{"--webhooks", ":9443"}, []operator.Part{done}, `the flag --webhooks has no effect, because the program has no part that brings it","do":"import github.com/yare-go/yare/operator/webhook and add webhook.Validate to its parts`},
 	} {
 		_, _, stderr := operator.Call(append([]string{"run", "--kubeconfig", operator.Nowhere(t)}, each.args...), each.parts...)
 		if each.want == "" && strings.Contains(stderr, "webhook") || !strings.Contains(stderr, each.want) {

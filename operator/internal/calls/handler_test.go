@@ -17,7 +17,9 @@ type stubHandler struct {
 
 func (h stubHandler) HasPath(path string) bool { return path == h.path }
 
-func (stubHandler) ServeHTTP(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }
+func (stubHandler) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusTeapot)
+}
 
 // A call of a webhook that was removed is allowed, and changes nothing. A handler with the path answers in any case. Another path
 // is refused, so that the API server asks another replica.

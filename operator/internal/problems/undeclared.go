@@ -1,4 +1,4 @@
-package operator
+package problems
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// refuseUndeclared returns a wrapper of handlers. The wrapper fails each request that no part declares,
+// RefuseUndeclared returns a wrapper of handlers. The wrapper fails each request that no part declares,
 // before the request is sent. The error has the status of a server that denies the request, and contains the
 // expression to declare the request.
-func refuseUndeclared(checker *access.Checker) func(wire.Handler) wire.Handler {
+func RefuseUndeclared(checker *access.Checker) func(wire.Handler) wire.Handler {
 	return func(next wire.Handler) wire.Handler {
 		return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 			missing := checker.MissingVerbs(r)

@@ -1,4 +1,6 @@
-package operator
+// Package problems reports what is wrong between a program and its server: requests that fail until somebody acts
+// ([Reporter]), streams that fail ([StreamReporter]), and requests that no part declares ([RefuseUndeclared]).
+package problems
 
 import (
 	"context"
@@ -17,7 +19,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// problemReporter is a handler that logs each lasting problem between the program and its server: an
+// Reporter is a handler that logs each lasting problem between the program and its server: an
 // unreachable server, refused credentials, a missing permission, a missing kind. It logs each problem once,
 // in one line with what can be done, and once more when the problem is over. Whoever makes the requests
 // repeats them.
@@ -25,7 +27,7 @@ import (
 // For example, three lists of webapps are denied. The first denial logs "the account may not list
 // webapps.example.com" with the remedy, and the others log nothing. A list that succeeds logs "the account
 // may list webapps.example.com now".
-type problemReporter struct {
+type Reporter struct {
 	log        *slog.Logger
 	server     string
 	crdCommand string
@@ -39,16 +41,18 @@ type problemReporter struct {
 	current map[problem]wire.Ref
 }
 
-// newProblemReporter returns a reporter for a program with these needs. checker may be nil.
-func newProblemReporter(
+// NewReporter returns a reporter for a program with these needs. checker may be nil.
+func NewReporter(
 	log *slog.Logger, server, crdCommand string, needs kube.Needs, checker *access.Checker,
-) *problemReporter {
-	reporter := &problemReporter{
+) *Reporter {
+	reporter := &Reporter{
 		log: log, server: server, crdCommand: crdCommand, checker: checker,
 		defines: make(map[schema.GroupResource]bool), current: make(map[problem]wire.Ref),
 	}
-	for _, t := range ownDefinitions(needs) {
-		reporter.defines[t.Resource.GroupResource()] = true
+	for _, t := range needs.Defines {
+		if !t.Definition.Foreign {
+			reporter.defines[t.Resource.GroupResource()] = true
+		}
 	}
 	return reporter
 }
@@ -74,8 +78,8 @@ const (
 	forbidden    problemKind = "forbidden"
 )
 
-// handler returns next, and reports the problems of its requests.
-func (reporter *problemReporter) handler(next wire.Handler) wire.Handler {
+// Handler returns next, and reports the problems of its requests.
+func (reporter *Reporter) Handler(next wire.Handler) wire.Handler {
 	return wire.HandlerFunc(func(ctx context.Context, r *wire.Request) (*wire.Response, error) {
 		response, err := next.Do(ctx, r)
 		if err != nil {
@@ -89,7 +93,7 @@ func (reporter *problemReporter) handler(next wire.Handler) wire.Handler {
 }
 
 // recordOutcome records how r ended. It logs the problems that are over, and the new problem.
-func (reporter *problemReporter) recordOutcome(r *wire.Request, err error) {
+func (reporter *Reporter) recordOutcome(r *wire.Request, err error) {
 	found, isProblem := diagnose(r, err)
 	reporter.mu.Lock()
 	defer reporter.mu.Unlock()
@@ -115,9 +119,9 @@ func (reporter *problemReporter) recordOutcome(r *wire.Request, err error) {
 	}
 }
 
-// hasReported reports whether the log has the reason of err, an error of a stream. A nil
-// *problemReporter has reported nothing.
-func (reporter *problemReporter) hasReported(err error) bool {
+// HasReported reports whether the log has the reason of err, an error of a stream. A nil
+// *Reporter has reported nothing.
+func (reporter *Reporter) HasReported(err error) bool {
 	if reporter == nil {
 		return false
 	}
@@ -221,7 +225,7 @@ func (p problem) action() string {
 }
 
 // texts returns what the log says about p: what is wrong, that it is over, and what to do.
-func (reporter *problemReporter) texts(p problem) (headline, recovery, remedy string) {
+func (reporter *Reporter) texts(p problem) (headline, recovery, remedy string) {
 	resource := p.resource.String()
 	switch p.kind {
 	case unreachable:

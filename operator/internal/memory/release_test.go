@@ -1,4 +1,4 @@
-package operator
+package memory
 
 import (
 	"runtime"
@@ -18,7 +18,7 @@ func releasedToSystem() uint64 {
 // Not parallel: the heap is the process's.
 func TestMemoryOfTheSyncIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		end := releaseMemory()
+		end := Release()
 		defer end()
 		var objects [][]byte
 		for range 64 {
@@ -38,5 +38,5 @@ func TestMemoryOfTheSyncIsReleased(t *testing.T) {
 
 // Not parallel: the heap is the process's.
 func TestWaitForTheSyncEnds(t *testing.T) {
-	synctest.Test(t, func(*testing.T) { releaseMemory()() })
+	synctest.Test(t, func(*testing.T) { Release()() })
 }

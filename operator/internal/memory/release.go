@@ -1,4 +1,4 @@
-package operator
+package memory
 
 import (
 	"runtime/debug"
@@ -15,10 +15,10 @@ const (
 	releasedBytes = 16 << 20
 )
 
-// releaseMemory gives free memory back to the system once the program has read its objects for the first time.
+// Release gives free memory back to the system once the program has read its objects for the first time.
 // The runtime would need minutes. end ends the wait. For example, a program allocates 40 MB in the first four
 // seconds, and 1 MB in the next two: then it has read its objects.
-func releaseMemory() (end func()) {
+func Release() (end func()) {
 	ending := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -1,4 +1,5 @@
-package operator
+// Package memory keeps the memory of a program within the limit of its container, and gives free memory back.
+package memory
 
 import (
 	"io/fs"
@@ -10,11 +11,11 @@ import (
 	"strings"
 )
 
-// limitMemory sets the memory limit of the garbage collector to nine tenths of the limit of the container. Go
+// Limit sets the memory limit of the garbage collector to nine tenths of the limit of the container. Go
 // does not read that limit by itself. For example, a container with 256 MiB gives 230 MiB. Near the limit,
 // frequent collections are better than to be killed. A tenth is left for memory that the collector does not
-// count. If GOMEMLIMIT is set, limitMemory changes nothing. restore sets the previous limit.
-func limitMemory(log *slog.Logger) (restore func()) {
+// count. If GOMEMLIMIT is set, Limit changes nothing. restore sets the previous limit.
+func Limit(log *slog.Logger) (restore func()) {
 	if os.Getenv("GOMEMLIMIT") != "" || runtime.GOOS != "linux" {
 		return func() {}
 	}

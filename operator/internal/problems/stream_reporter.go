@@ -1,4 +1,4 @@
-package operator
+package problems
 
 import (
 	"errors"
@@ -23,9 +23,9 @@ const (
 	objectErrorsExpire = 10 * time.Minute
 )
 
-// streamReporter logs the errors of streams. It logs an error when the error is new, and then at its second, fourth,
+// StreamReporter logs the errors of streams. It logs an error when the error is new, and then at its second, fourth,
 // eighth and so on occurrence. It logs once that the stream works again. It logs every other occurrence with -v only.
-type streamReporter struct {
+type StreamReporter struct {
 	log *slog.Logger
 	// isReported reports whether the log has the reason of an error already.
 	isReported func(error) bool
@@ -53,15 +53,15 @@ type objectErrors struct {
 	last  time.Time
 }
 
-func newStreamReporter(log *slog.Logger, isReported func(error) bool) *streamReporter {
-	return &streamReporter{
+func NewStreamReporter(log *slog.Logger, isReported func(error) bool) *StreamReporter {
+	return &StreamReporter{
 		log: log, isReported: isReported,
 		failures: make(map[wire.Stream]*streamFailure), objects: make(map[wire.Stream]*objectErrors),
 	}
 }
 
-// recordError records an error of s: see [cache.OnError].
-func (r *streamReporter) recordError(s wire.Stream, err error) {
+// RecordError records an error of s: see [cache.OnError].
+func (r *StreamReporter) RecordError(s wire.Stream, err error) {
 	_, isRequestError := kube.AsError(err)
 	_, isRestoration := errors.AsType[*cache.RestorationError](err)
 	switch {
@@ -75,7 +75,7 @@ func (r *streamReporter) recordError(s wire.Stream, err error) {
 }
 
 // recordFailure records that s failed as a whole.
-func (r *streamReporter) recordFailure(s wire.Stream, err error) {
+func (r *StreamReporter) recordFailure(s wire.Stream, err error) {
 	if r.isReported(err) {
 		r.log.Debug("the stream fails", "stream", s.String(), "error", err)
 		return
@@ -122,8 +122,8 @@ func (f *streamFailure) add(err error) (ordinal int) {
 	return f.timesOf[text]
 }
 
-// recordRecovery records that s works again: see [cache.OnRecovered].
-func (r *streamReporter) recordRecovery(s wire.Stream) {
+// RecordRecovery records that s works again: see [cache.OnRecovered].
+func (r *StreamReporter) RecordRecovery(s wire.Stream) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := r.failures[s]
@@ -135,7 +135,7 @@ func (r *streamReporter) recordRecovery(s wire.Stream) {
 
 // recordObjectError records that an object of s cannot be processed. What is wrong with one
 // object is often wrong with thousands.
-func (r *streamReporter) recordObjectError(s wire.Stream, err error) {
+func (r *StreamReporter) recordObjectError(s wire.Stream, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()

@@ -1,4 +1,4 @@
-package operator
+package memory
 
 import (
 	"io"
@@ -111,12 +111,12 @@ func TestMemoryLimitOfTheEnvironmentWins(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	t.Setenv("GOMEMLIMIT", "1GiB")
-	limitMemory(log)()
+	Limit(log)()
 	if now := debug.SetMemoryLimit(-1); now != before {
 		t.Errorf("the limit became %d", now)
 	}
 	t.Setenv("GOMEMLIMIT", "")
-	restore := limitMemory(log)
+	restore := Limit(log)
 	within := debug.SetMemoryLimit(-1)
 	restore()
 	if now := debug.SetMemoryLimit(-1); now != before {
