@@ -6,10 +6,13 @@
 //
 // With --listen the program serves its health and its metrics, which docs/metrics.md lists.
 //
-// A feature is a package of its own, whose part adds flags and pages to the program. With the part of package livepage
-// and --live-page the program serves a page for a browser, which shows what each reconcile did and why.
+// A feature is a package below this one. Its part adds flags, commands and pages to the program, and only programs that
+// import the package link it:
 //
-// [Validate] and [Default] are admission webhooks: the API server calls them before it stores an object.
+//	operator/webhook     validators and defaulters, which API servers call before they store an object
+//	operator/conversion  conversions between the versions of a kind
+//	operator/livepage    a page for a browser, which shows what each reconcile did and why
+//	operator/secure      the pages over TLS, for readers with a permission
 //
 // A [Program] has in addition flags, configuration, pages and metrics of its own. [Main] is short for the method Main
 // of a Program that has only parts, as http.ListenAndServe is short for the method of an http.Server. A process whose

@@ -98,8 +98,7 @@ func reconcile(ctx context.Context, c *CronJob, client *kube.Client) (controller
 	return action, deleteOld(ctx, c, client, jobs)
 }
 
-// startDue starts the run of a time, unless the concurrency policy forbids it. It returns the Jobs
-// that exist afterwards.
+// startDue starts the run of a time, unless the concurrency policy forbids it. It returns the Jobs that exist then.
 func startDue(ctx context.Context, c *CronJob, client *kube.Client, jobs []*batchv1.Job, due time.Time) ([]*batchv1.Job, error) {
 	if due.IsZero() || c.Spec.ConcurrencyPolicy == Forbid && len(jobsIn(active, jobs)) > 0 {
 		return jobs, nil
@@ -123,8 +122,7 @@ func startDue(ctx context.Context, c *CronJob, client *kube.Client, jobs []*batc
 	return append(jobs, created), nil
 }
 
-// latestDue returns the latest time of the schedule before now. The time is within the deadline, and no Job
-// was started for it. It returns the zero time if there is none.
+// latestDue returns the latest time before now that is due, within the deadline and without a Job, or the zero time.
 func latestDue(c *CronJob, jobs []*batchv1.Job, schedule cron.Schedule, now time.Time) (due time.Time) {
 	from := slices.MaxFunc([]time.Time{c.CreationTimestamp.Time, lastScheduled(c, jobs)}, time.Time.Compare)
 	if seconds := c.Spec.StartingDeadlineSeconds; seconds != nil {

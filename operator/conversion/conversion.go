@@ -16,6 +16,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/operator/conversion/internal/convert"
 	"github.com/yare-go/yare/operator/internal/calls"
@@ -80,6 +81,15 @@ func (part) HandlerName() string { return "operator/conversion" }
 func (part) NewHandler(p *feature.Program) (calls.Handler, error) {
 	kinds, err := kindsOf(p.Parts)
 	return &handler{program: p, kinds: kinds}, err
+}
+
+// CheckRoundTrips does what the function [checkRoundTrips] does. Package yaretest calls the method, by an interface. No
+// program calls it.
+func (part) CheckRoundTrips(parts []operator.Part, seed uint64, count int,
+	report func(kind string, problems []string, kept map[string][]string),
+	sample func(from, to wire.Resource, object, converted []byte) error,
+) error {
+	return checkRoundTrips(parts, seed, count, report, sample)
 }
 
 // kindsOf returns the kinds that parts convert, with all their versions. Parts that are not valid are left out, because

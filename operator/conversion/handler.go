@@ -27,7 +27,6 @@ import (
 type handler struct {
 	program *feature.Program
 	kinds   []*convert.Kind
-	migrate migrateFlags
 	// converter is nil before Prepare.
 	converter *convert.Handler
 	// publisher is nil before Prepare, if somebody else publishes the conversions, and in tests.
@@ -36,7 +35,8 @@ type handler struct {
 
 // Declare returns the command migrate and the kinds: see [calls.Handler].
 func (h *handler) Declare() feature.Declaration {
-	d := feature.Declaration{Flags: h.migrate.all(), Commands: []feature.Command{h.migrateCommand()}}
+	m := &migrator{handler: h}
+	d := feature.Declaration{Flags: m.flags(), Commands: []feature.Command{m.command()}}
 	for _, k := range h.kinds {
 		d.Converted = append(d.Converted, k.GroupKind())
 	}
@@ -184,7 +184,7 @@ func (h *handler) Start(ctx context.Context, s *calls.Service) error {
 	}
 	if s.Host.Metrics != nil {
 		s.Go(func(context.Context) error {
-			h.countObjects(ctx, s)
+			objectCounter{h, s}.countObjects(ctx)
 			return nil
 		})
 	}
@@ -196,6 +196,15 @@ func (h *handler) Start(ctx context.Context, s *calls.Service) error {
 		return err
 	}
 	return server.publish(ctx, s.Client, h, s.Host.Runtime.Log)
+}
+
+// published returns the states of the CustomResourceDefinitions. It returns none in a program that does not publish the
+// conversions.
+func (h *handler) published() []crdpublishing.Status {
+	if h.publisher == nil {
+		return nil
+	}
+	return h.publisher.Status()
 }
 
 // Ready returns nil, or which conversion is not published.

@@ -20,27 +20,28 @@ import (
 	"github.com/yare-go/yare/operator/conversion/internal/migration"
 )
 
-// migrateFlags are the flags of the command migrate.
-type migrateFlags struct {
+// migrator is the command migrate with its flags.
+type migrator struct {
+	*handler
 	// rate is zero for migration.DefaultRate.
 	rate int
 	// removedVersion is the version to remove from the definitions, or empty.
 	removedVersion string
 }
 
-// all returns the flags for the command line.
-func (f *migrateFlags) all() []feature.Flag {
+// flags returns the flags for the command line.
+func (m *migrator) flags() []feature.Flag {
 	return []feature.Flag{
-		{Name: "rate", Set: f.setRate,
+		{Name: "rate", Set: m.setRate,
 			Help: "write at most N objects in a second. Default: " + strconv.Itoa(migration.DefaultRate)},
-		{Name: "remove-version", Set: feature.SetLabel(&f.removedVersion, "the name of the version"),
+		{Name: "remove-version", Set: feature.SetLabel(&m.removedVersion, "the name of the version"),
 			Help: "remove this version from the definitions too, before a rollback to a release without it"},
 	}
 }
 
 // setRate sets the rate to a number from 1 to 1000.
-func (f *migrateFlags) setRate(text string) (err error) {
-	if f.rate, err = strconv.Atoi(text); err != nil || f.rate < 1 || f.rate > 1000 {
+func (m *migrator) setRate(text string) (err error) {
+	if m.rate, err = strconv.Atoi(text); err != nil || m.rate < 1 || m.rate > 1000 {
 		return errors.New("write a number from 1 to 1000")
 	}
 	return nil
@@ -50,31 +51,31 @@ func (f *migrateFlags) setRate(text string) (err error) {
 // waits meanwhile. So it is shorter than schemaDelay, for which nobody waits.
 const settleTime = 5 * time.Second
 
-// migrateCommand returns the command migrate.
-func (h *handler) migrateCommand() feature.Command {
+// command returns the command for the command line.
+func (m *migrator) command() feature.Command {
 	return feature.Command{
-		Name: "migrate", Run: h.runMigration,
+		Name: "migrate", Run: m.run,
 		Help: "store all objects in the storage version, so that a version can go. It needs get,\n" +
 			"list and patch of the objects with their status, and of the CustomResourceDefinitions",
 	}
 }
 
-// runMigration stores all objects of the kinds that the program defines in their storage version.
-func (h *handler) runMigration(ctx context.Context, run *feature.CommandRun) error {
-	kinds, err := migratedKinds(h.program.Needs)
+// run stores all objects of the kinds that the program defines in their storage version.
+func (m *migrator) run(ctx context.Context, run *feature.CommandRun) error {
+	kinds, err := migratedKinds(m.program.Needs)
 	if err != nil {
 		return err
 	}
 	for i := range kinds {
 		definition := kinds[i].Resource.GroupResource().String()
-		kinds[i].Converter = h.fieldConverter(kinds[i].Resource.GroupKind())
+		kinds[i].Converter = m.fieldConverter(kinds[i].Resource.GroupKind())
 		kinds[i].GiveUpConversion = func(ctx context.Context) (bool, error) {
-			return h.giveUp(ctx, run.Client.WithFieldManager(h.program.Name), definition)
+			return m.giveUp(ctx, run.Client.WithFieldManager(m.program.Name), definition)
 		}
 	}
-	fmt.Fprintf(run.Out, "migrates the objects of %s in the cluster %s\n", h.program.Name, run.Server)
+	fmt.Fprintf(run.Out, "migrates the objects of %s in the cluster %s\n", m.program.Name, run.Server)
 	return migration.Run(ctx, run.Client, &migration.Options{
-		Kinds: kinds, Rate: cmp.Or(h.migrate.rate, migration.DefaultRate), RemovedVersion: h.migrate.removedVersion,
+		Kinds: kinds, Rate: cmp.Or(m.rate, migration.DefaultRate), RemovedVersion: m.removedVersion,
 		SettleTime: settleTime, DryRun: run.IsDryRun, Confirm: run.Confirm, Out: run.Out,
 	})
 }
@@ -102,8 +103,8 @@ func migratedKinds(needs kube.Needs) (kinds []migration.Kind, err error) {
 }
 
 // fieldConverter returns the converter of managedFields for a kind, or nil for a kind without conversions.
-func (h *handler) fieldConverter(kind schema.GroupKind) migration.FieldConverter {
-	for _, k := range h.kinds {
+func (m *migrator) fieldConverter(kind schema.GroupKind) migration.FieldConverter {
+	for _, k := range m.kinds {
 		if k.GroupKind() == kind {
 			return migration.NewFieldConverter(plainConverter{k})
 		}
@@ -112,12 +113,12 @@ func (h *handler) fieldConverter(kind schema.GroupKind) migration.FieldConverter
 }
 
 // giveUp removes what the program owns of spec.conversion of a CustomResourceDefinition. See [crdpublishing.GiveUp].
-func (h *handler) giveUp(ctx context.Context, client *kube.Client, definition string) (bool, error) {
-	if h.paths()[definition] == "" {
+func (m *migrator) giveUp(ctx context.Context, client *kube.Client, definition string) (bool, error) {
+	if m.paths()[definition] == "" {
 		return false, nil
 	}
 	return crdpublishing.GiveUp(ctx, client.WithFieldManager(conversionManager(client)), definition,
-		h.singleVersionDefinitions()[definition])
+		m.singleVersionDefinitions()[definition])
 }
 
 // plainConverter converts objects without the annotations of conversions: nobody who applies an object owns these.

@@ -41,28 +41,34 @@ const (
 	maxPublicationWait = time.Minute
 )
 
+// objectCounter counts the objects of the kinds of a handler.
+type objectCounter struct {
+	*handler
+	service *calls.Service
+}
+
 // countObjects counts the objects of the kinds for the metrics, while the replica leads and ctx has not ended. It
 // subscribes to the streams that the cache has anyway, and watches the metadata of each other version that is served.
-func (h *handler) countObjects(ctx context.Context, s *calls.Service) {
-	if elected := s.Host.Runtime.Elected; elected != nil {
+func (c objectCounter) countObjects(ctx context.Context) {
+	if elected := c.service.Host.Runtime.Elected; elected != nil {
 		select {
 		case <-elected:
 		case <-ctx.Done():
 		}
 	}
-	for !s.Host.AreSubscribed() {
+	for !c.service.Host.AreSubscribed() {
 		if clock.SleepReal(ctx, startPollTime) != nil {
 			return
 		}
 	}
-	if waitForConversions(ctx, h.published) != nil {
+	if waitForConversions(ctx, c.published) != nil {
 		return
 	}
-	cached := s.Host.Runtime.Cache.Stats()
+	cached := c.service.Host.Runtime.Cache.Stats()
 	var kinds []*kindCount
 	var running sync.WaitGroup
 	defer running.Wait()
-	for _, k := range h.kinds {
+	for _, k := range c.kinds {
 		count := &kindCount{definition: definitionName(k)}
 		kinds = append(kinds, count)
 		for _, v := range k.Versions() {
@@ -71,22 +77,13 @@ func (h *handler) countObjects(ctx context.Context, s *calls.Service) {
 			}
 			counter := &objectcounts.Counter{}
 			count.versions, count.counters = append(count.versions, v), append(count.counters, counter)
-			for _, stream := range streamsOf(v.Resource, s.Program.Watched) {
+			for _, stream := range streamsOf(v.Resource, c.service.Program.Watched) {
 				counter.AddStream()
-				running.Go(func() { countStream(ctx, s, counter, stream, cached) })
+				running.Go(func() { countStream(ctx, c.service, counter, stream, cached) })
 			}
 		}
 	}
-	registerObjectCounts(s.Metrics, kinds, h.published)
-}
-
-// published returns the states of the CustomResourceDefinitions. It returns none in a program that does not publish the
-// conversions.
-func (h *handler) published() []crdpublishing.Status {
-	if h.publisher == nil {
-		return nil
-	}
-	return h.publisher.Status()
+	registerObjectCounts(c.service.Metrics, kinds, c.published)
 }
 
 // waitForConversions waits until API servers convert the objects. It returns the error of ctx. An API server that has

@@ -7,16 +7,14 @@ import (
 	"github.com/yare-go/yare/operator/conversion/internal/samples"
 )
 
-// CheckRoundTrips converts count random objects of each version of each kind with a converter among parts, and partial
+// checkRoundTrips converts count random objects of each version of each kind with a converter among parts, and partial
 // objects, to all other versions and back. The same seed gives the same objects.
-//
-// Package yaretest calls the method, by an interface. No program calls it.
 //
 // report is called once for each kind: with what breaks a law of conversions, and with the fields whose values only an
 // annotation keeps, by the step, such as "v2 to v1". A value that is false, zero or empty does not count. sample is
-// called with some objects in a version that is served, and with what they are in another version. CheckRoundTrips
+// called with some objects in a version that is served, and with what they are in another version. checkRoundTrips
 // returns an error of sample, or what is wrong with the converters.
-func (part) CheckRoundTrips(parts []operator.Part, seed uint64, count int,
+func checkRoundTrips(parts []operator.Part, seed uint64, count int,
 	report func(kind string, problems []string, kept map[string][]string),
 	sample func(from, to wire.Resource, object, converted []byte) error,
 ) error {

@@ -24,7 +24,7 @@ import (
 const modulePath = "github.com/yare-go/yare"
 
 // library lists the packages that operators import.
-var library = []string{"kube", "kube/wire", "crd", "watch", "controller", "events", "operator", "operator/livepage", "operator/secure"}
+var library = []string{"kube", "kube/wire", "crd", "watch", "controller", "events", "operator", "operator/conversion", "operator/livepage", "operator/secure", "operator/webhook"}
 
 // layers lists, for each layer, the packages of yare that the layer may import outside of its
 // tests. A folder below a layer belongs to that layer. A package in no layer is an error: the
@@ -47,7 +47,7 @@ var layers = map[string][]string{
 	// It reads objects from YAML and JSON.
 	"internal/plane/manifest": {},
 	// It is what a program asks of a feature, and what the program lends to it.
-	"internal/feature": {"kube", "kube/wire", "controller", "internal/follow"},
+	"internal/feature": {"kube", "kube/wire", "crd", "controller", "internal/follow"},
 	// It is the proxy in front of an API server, with the faults that it injects.
 	"internal/proxy": {"kube", "kube/wire", "internal/clock"},
 	// It is for tests.
@@ -82,6 +82,8 @@ var layers = map[string][]string{
 	"events":     {"kube", "kube/wire", "controller"},
 	"operator":   {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson", "internal/feature"},
 	// A feature adds flags and pages to the programs that import it. Package operator imports none.
+	"operator/conversion":   {"kube", "kube/wire", "crd", "controller", "internal/access", "internal/cache", "internal/clock", "internal/feature", "internal/follow", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson", "internal/logctx", "operator"},
+	"operator/webhook":      {"kube", "kube/wire", "crd", "controller", "internal/feature", "internal/jsonscan", "internal/logctx", "operator"},
 	"operator/livepage":     {"kube", "kube/wire", "internal/follow", "internal/cache", "controller", "internal/feature", "internal/jsonscan", "internal/ident", "internal/logctx", "operator"},
 	"operator/secure":       {"kube", "kube/wire", "controller", "internal/feature", "operator"},
 	"internal/plane":        {"internal/access"},
@@ -258,13 +260,59 @@ func TestOperatorsLinkNothingForbidden(t *testing.T) {
 	}
 }
 
+// features are the public packages of features.
+var features = []string{"operator/conversion", "operator/livepage", "operator/secure", "operator/webhook"}
+
+// TestOperatorKnowsNoFeature checks that a feature stands in a package of its own. Package operator and package feature import
+// none, and none of their identifiers and flags names one. Package operator stays small.
+func TestOperatorKnowsNoFeature(t *testing.T) {
+	enterRoot()
+	word := regexp.MustCompile(`(?i)webhook|conversion|converter|livepage|live-page|secure`)
+	flagName := regexp.MustCompile(`^"[a-z]+(-[a-z]+)*"$`)
+	files, lines := 0, 0
+	for name, file := range sources(t) {
+		folder := path.Dir(name)
+		if strings.HasSuffix(name, "_test.go") || folder != "operator" && !strings.HasPrefix(folder, "internal/feature") {
+			continue
+		}
+		if folder == "operator" {
+			content, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files, lines = files+1, lines+bytes.Count(content, []byte("\n"))
+		}
+		for _, imported := range imports(file) {
+			if p := strings.TrimPrefix(imported, modulePath+"/"); slices.Contains(features, p) || p == "operator/internal/calls" {
+				t.Errorf("%s imports %s", name, p)
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Ident:
+				if word.MatchString(n.Name) {
+					t.Errorf("%s: the identifier %s names a feature", name, n.Name)
+				}
+			case *ast.BasicLit:
+				if flagName.MatchString(n.Value) && word.MatchString(n.Value) {
+					t.Errorf("%s: the flag %s is that of a feature", name, n.Value)
+				}
+			}
+			return true
+		})
+	}
+	if files > 40 || lines > 4500 {
+		t.Errorf("package operator has %d files and %d lines, and may have 40 and 4500", files, lines)
+	}
+}
+
 // TestProgramsLinkTheFeaturesThatTheyImport checks that an example links a feature only if its own code imports the feature.
 func TestProgramsLinkTheFeaturesThatTheyImport(t *testing.T) {
 	enterRoot()
 	files := sources(t)
 	for _, example := range examples(t) {
 		linked := strings.Fields(string(run(t, "list", "-deps", "./examples/"+example)))
-		for _, feature := range []string{"operator/livepage", "operator/secure"} {
+		for _, feature := range features {
 			isImported := false
 			for name, file := range files {
 				if path.Dir(name) == "examples/"+example && !strings.HasSuffix(name, "_test.go") {

@@ -64,7 +64,7 @@ func (a address) close() {
 }
 
 // openServiceAddress opens the address of --webhooks, which a Service has as its target.
-func (c *calls) openServiceAddress(ctx context.Context) (a address, err error) {
+func openServiceAddress(ctx context.Context, c *calls) (a address, err error) {
 	if a.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", c.flags.address); err != nil {
 		return a, feature.ListenError("--webhooks", err)
 	}
@@ -86,25 +86,11 @@ const (
 )
 
 // variable returns the value of an environment variable of yare dev.
-func (c *calls) variable(name string) string {
-	if !c.program.IsDevelopment {
+func variable(p *feature.Program, name string) string {
+	if !p.IsDevelopment {
 		return ""
 	}
 	return os.Getenv(name)
-}
-
-// newEndpoint returns the endpoint that the flags, the mode and the environment of the program ask for.
-func (c *calls) newEndpoint() endpoint {
-	switch {
-	case c.flags.address != "" && c.flags.cert != "":
-		return &filesEndpoint{calls: c}
-	case c.flags.address != "":
-		return &storeEndpoint{calls: c}
-	case c.variable(socketVariable) != "":
-		return &socketEndpoint{calls: c}
-	default:
-		return &loopbackEndpoint{calls: c}
-	}
 }
 
 // storeEndpoint is the address of --webhooks. The program keeps its CAs in a Secret.
@@ -115,7 +101,7 @@ type storeEndpoint struct {
 }
 
 func (e *storeEndpoint) open(ctx context.Context) (address, error) {
-	return e.calls.openServiceAddress(ctx)
+	return openServiceAddress(ctx, e.calls)
 }
 
 func (e *storeEndpoint) start(client *kube.Client, registry *metrics.Registry) (err error) {
@@ -151,7 +137,7 @@ type filesEndpoint struct {
 }
 
 func (e *filesEndpoint) open(ctx context.Context) (address, error) {
-	a, err := e.calls.openServiceAddress(ctx)
+	a, err := openServiceAddress(ctx, e.calls)
 	if err == nil {
 		e.files, err = certificates.NewFiles(e.calls.flags.cert, e.calls.flags.key, e.calls.log)
 	}
@@ -184,8 +170,8 @@ type socketEndpoint struct {
 }
 
 func (e *socketEndpoint) open(ctx context.Context) (a address, err error) {
-	socket := e.calls.variable(socketVariable)
-	if e.bundle, err = os.ReadFile(e.calls.variable(caVariable)); err != nil {
+	socket := variable(e.calls.program, socketVariable)
+	if e.bundle, err = os.ReadFile(variable(e.calls.program, caVariable)); err != nil {
 		return a, fmt.Errorf("read the file that %s names: %w", caVariable, err)
 	}
 	_ = os.Remove(socket) // a process that was killed leaves it
@@ -193,7 +179,7 @@ func (e *socketEndpoint) open(ctx context.Context) (a address, err error) {
 		return a, fmt.Errorf("listen on the socket that %s names: %w", socketVariable, err)
 	}
 	a.name = manifests.ClusterName(e.calls.program.Name, e.calls.program.Namespace)
-	a.target.URL = e.calls.variable(urlVariable)
+	a.target.URL = variable(e.calls.program, urlVariable)
 	return a, nil
 }
 

@@ -99,7 +99,7 @@ func (c *calls) Declare(p *feature.Program) (feature.Declaration, error) {
 		d.Flags, d.Commands = append(d.Flags, declared.Flags...), append(d.Commands, declared.Commands...)
 		d.Converted = append(d.Converted, declared.Converted...)
 	}
-	d.Commands = append(d.Commands, c.revokeCommand())
+	d.Commands = append(d.Commands, revokeCommand(p))
 	return d, errors.Join(errs...)
 }
 
@@ -125,6 +125,17 @@ func (c *calls) access(name, namespace string) []kube.Access {
 		all = append(all, h.Access()...)
 	}
 	return all
+}
+
+// Install adds what API servers need to call the program: see [feature.Feature].
+func (c *calls) Install(plan *feature.Plan) error {
+	c.installation = manifests.Installation{Program: c.program.Name, Name: plan.Name, Namespace: plan.Namespace}
+	port, _ := feature.PodPort("", c.program.Pages.Address) // the program reports the error
+	p := &planner{calls: c, plan: plan, pagesPort: port}
+	if err := p.check(); err != nil || c.flags.isOff() {
+		return err
+	}
+	return p.install()
 }
 
 // CheckDefinitions lets the handlers look at the definitions of an installation: see [feature.Checker].
@@ -192,6 +203,20 @@ func (c *calls) isServed() bool {
 	return !c.flags.isOff() && (c.flags.address != "" || c.program.IsStrict() && c.program.Namespace != "")
 }
 
+// newEndpoint returns the endpoint that the flags, the mode and the environment of the program ask for.
+func (c *calls) newEndpoint() endpoint {
+	switch {
+	case c.flags.address != "" && c.flags.cert != "":
+		return &filesEndpoint{calls: c}
+	case c.flags.address != "":
+		return &storeEndpoint{calls: c}
+	case variable(c.program, socketVariable) != "":
+		return &socketEndpoint{calls: c}
+	default:
+		return &loopbackEndpoint{calls: c}
+	}
+}
+
 // startServing does the work of Start once the address is open.
 func (c *calls) startServing(ctx context.Context, h *feature.Host) (err error) {
 	if c.client, err = h.NewClient(); err != nil {
@@ -251,7 +276,11 @@ func (c *calls) startServing(ctx context.Context, h *feature.Host) (err error) {
 	if c.prober == nil {
 		return nil
 	}
-	return c.waitForCalls(ctx)
+	var kinds []string
+	for _, s := range c.publisher.Status() {
+		kinds = append(kinds, s.Kind)
+	}
+	return c.prober.waitForCalls(ctx, c.client, kinds, c.publisher.Ready, c.program.Namespace, c.address.name)
 }
 
 // isLeading reports whether the replica leads, or has no leader election.
@@ -336,7 +365,7 @@ func (c *calls) newPublisher(h *feature.Host, reachable <-chan struct{}) (*confi
 		Program: c.program.Name, Name: c.flags.serviceOf(c.program), Namespace: c.program.Namespace,
 		ManagedBy: manifests.ManagedBy,
 	}
-	validating, mutating, err := c.entries(c.address.target)
+	validating, mutating, err := entriesOf(c.handlers, c.address.target)
 	if err != nil {
 		return nil, err
 	}

@@ -61,6 +61,9 @@ func (f *flags) setAddress(text string) error {
 // isOff reports whether the user wants that the program neither serves nor publishes webhooks, by --webhooks "".
 func (f *flags) isOff() bool { return f.isGiven && f.address == "" }
 
+// isIssuing reports whether the program issues its own certificates and publishes its webhooks.
+func (f *flags) isIssuing() bool { return f.cert == "" && f.secret == "" }
+
 // serviceOf returns the name of the Service of a program.
 func (f *flags) serviceOf(p *feature.Program) string { return cmp.Or(f.service, p.Name) }
 

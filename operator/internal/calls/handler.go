@@ -51,6 +51,20 @@ type EntryMaker interface {
 	Entries(target configuration.Target) (validating, mutating []*configuration.Entry, err error)
 }
 
+// entriesOf returns the entries of all handlers for a target.
+func entriesOf(handlers []Handler, target configuration.Target) (validating, mutating []*configuration.Entry, err error) {
+	for _, h := range handlers {
+		if maker, ok := h.(EntryMaker); ok {
+			v, m, err := maker.Entries(target)
+			if err != nil {
+				return nil, nil, err
+			}
+			validating, mutating = append(validating, v...), append(mutating, m...)
+		}
+	}
+	return validating, mutating, nil
+}
+
 // Source is a part with something that API servers call. Parts with the same HandlerName have one Handler together.
 type Source interface {
 	HandlerName() string

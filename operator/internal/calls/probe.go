@@ -60,15 +60,6 @@ func (p *prober) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer) // an API server that is gone repeats nothing
 }
 
-// waitForCalls returns when the API server calls all webhooks of the program.
-func (c *calls) waitForCalls(ctx context.Context) error {
-	var kinds []string
-	for _, s := range c.publisher.Status() {
-		kinds = append(kinds, s.Kind)
-	}
-	return c.prober.waitForCalls(ctx, c.client, kinds, c.publisher.Ready, c.program.Namespace, c.address.name)
-}
-
 // waitForCalls makes dry runs of a ConfigMap of a namespace and a name until the prober has seen the calls. It returns
 // an error if that takes more than firstCallTime. If the program may not create ConfigMaps, waitForCalls returns when
 // the configurations are published: then the first calls may be missing.

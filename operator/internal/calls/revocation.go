@@ -12,19 +12,21 @@ import (
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
-// revokeCommand returns the command revoke-webhook-authority.
-func (c *calls) revokeCommand() feature.Command {
+// revokeCommand returns the command revoke-webhook-authority of a program.
+func revokeCommand(p *feature.Program) feature.Command {
 	return feature.Command{
-		Name: "revoke-webhook-authority", Run: c.revokeAuthorities,
+		Name: "revoke-webhook-authority",
+		Run:  func(ctx context.Context, run *feature.CommandRun) error { return revokeAuthorities(ctx, p.Name, run) },
 		Help: "replace the CA of its webhooks at once, as after the theft of a key, in the\n" +
 			"installation that --namespace and --name-prefix name. Calls may fail for seconds",
 	}
 }
 
 // revokeAuthorities replaces the authorities in the Secret of an installation by a new one, and revokes the replaced
-// authorities and those of the published bundles.
-func (c *calls) revokeAuthorities(ctx context.Context, run *feature.CommandRun) error {
-	client := run.Client.WithFieldManager(c.program.Name) // the program owns the fields of the Secret
+// authorities and those of the published bundles. program is the name of the program, which owns the fields of the
+// Secret.
+func revokeAuthorities(ctx context.Context, program string, run *feature.CommandRun) error {
+	client := run.Client.WithFieldManager(program)
 	secret := manifests.WebhookSecretName(run.Name)
 	fmt.Fprintf(run.Out, "revokes the authorities of webhooks in the Secret %s/%s of the cluster %s\n",
 		run.Namespace, secret, run.Server)
