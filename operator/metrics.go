@@ -71,10 +71,10 @@ func registerProcessMetrics(r *metrics.Registry) {
 		[]string{"version", "yare_version", "go_version"}, func(emit metrics.Emit) { emit(1, programVersion(), yareVersion(), runtime.Version()) })
 }
 
-// registerCertificates registers the metric of the certificates of the pages. ends has a function for each use, and gets more of them
+// registerCertificates registers the metric of the certificates. ends has a function for each use, and gets more of them
 // before the first reader comes.
 func registerCertificates(r *metrics.Registry, ends map[string]func() (time.Time, error)) {
-	r.Collect(metrics.KindGauge, "yare_certificate_expiry_timestamp_seconds", "When the certificate of the pages expires, in seconds since 1970.",
+	r.Collect(metrics.KindGauge, "yare_certificate_expiry_timestamp_seconds", "When a certificate of this replica expires, in seconds since 1970.",
 		[]string{"server"}, func(emit metrics.Emit) {
 			for _, use := range slices.Sorted(maps.Keys(ends)) {
 				if at, err := ends[use](); err == nil { // a certificate that cannot be read again goes on, and is logged

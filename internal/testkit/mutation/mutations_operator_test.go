@@ -15,7 +15,7 @@ func operatorMutations() []mutation {
 
 		{89, 21, "internal/access", "Checker.allows", `_Namespace == _Own && slices.ContainsFunc(_Grants, _isAllowed)`, `slices.ContainsFunc(_Grants, _isAllowed)`},
 		{90, 21, "internal/access", "ruleAllows", `(len(_Names) == 0 || slices.Contains(_Names, objectName(_r)))`, `true`},
-		{91, 21, "operator", "refuseUndeclared", `len(_missing) == 0`, `len(_missing) < 2`},
+		{91, 21, "operator/internal/problems", "RefuseUndeclared", `len(_missing) == 0`, `len(_missing) < 2`},
 		{92, 21, "internal/access", "For", `len(_namespaces) == 0 && !_a._ownNamespace`, `len(_namespaces) == 0`},
 
 		{97, 23, "operator/internal/uninstall", "findings.checkObjects", `case !_o._deleteObjects:`, `case false:`},
