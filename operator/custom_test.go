@@ -240,7 +240,7 @@ func TestPatternsThatAreWrong(t *testing.T) {
 		"/metrics":               {ok, `the pattern "/metrics" is that of a built-in page`},
 		"POST /healthz":          {ok, "is that of a built-in page"},
 		"GET example.com/readyz": {ok, "is that of a built-in page"},
-		"HEAD /{page}":           {ok, `the pattern "HEAD /{page}" of the Handlers of operator.Program`},
+		"HEAD /{page}":           {ok, `the field Handlers of operator.Program: the pattern "HEAD /{page}": `},
 		"GET":                    {ok, `the pattern "GET"`},
 		"/nil":                   {nil, `the handler of the pattern "/nil" is nil`},
 	} {

@@ -51,7 +51,7 @@ func newPages(
 	p.mux.HandleFunc("GET /metrics", p.serveMetrics)
 	for _, pattern := range slices.Sorted(maps.Keys(handlers)) {
 		if err := p.addPage(pattern, handlers[pattern]); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("the field Handlers of operator.Program: %w", err)
 		}
 	}
 	return p, nil
@@ -62,14 +62,14 @@ func (p *pages) addPage(pattern string, handler http.Handler) (err error) {
 	_, path, _ := strings.Cut(pattern, "/")
 	switch {
 	case handler == nil:
-		return fmt.Errorf("the handler of the pattern %q is nil: leave it out of the Handlers of operator.Program", pattern)
+		return fmt.Errorf("the handler of the pattern %q is nil: leave the pattern out", pattern)
 	case slices.Contains([]string{"metrics", "healthz", "readyz"}, path):
 		return fmt.Errorf("the pattern %q is that of a built-in page: give the handler another path", pattern)
 	}
 	defer func() {
 		// http.ServeMux reports by a panic a pattern that is not valid or conflicts with another pattern.
 		if value := recover(); value != nil {
-			err = fmt.Errorf("the pattern %q of the Handlers of operator.Program: %v", pattern, value)
+			err = fmt.Errorf("the pattern %q: %v", pattern, value)
 		}
 	}()
 	p.mux.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

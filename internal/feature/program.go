@@ -41,9 +41,9 @@ type Pages struct {
 	Address, Flag string
 	// IsChecked is true if the pages are served to readers with a permission only.
 	IsChecked bool
-	// BrowserPath is the path of a page for browsers, or empty. Where readers are checked, a browser asks for a password
-	// there.
-	BrowserPath string
+	// BrowserPaths are the paths of pages for browsers. Where readers are checked, a browser asks for a password there, and
+	// for the paths below.
+	BrowserPaths []string
 }
 
 // Plan is what an installation of a program has. The Pages of the [Program] are those of the program that the
@@ -87,7 +87,8 @@ type Host struct {
 	// AddPage adds a page to those of the program. It returns an error if the pattern of [http.ServeMux] is not valid or
 	// conflicts with another.
 	AddPage func(pattern string, handler http.Handler) error
-	// Serve serves what a listener accepts, with the limits of the pages, once all features have started. wrap returns the
+	// Serve serves what a listener accepts, with the limits of the pages, once all features have started. It serves nothing
+	// in a program without an address for pages, without checked readers, and without an [Observer]. wrap returns the
 	// handler of the requests. It gets the handler of all pages. The program closes the listener when it ends its pages.
 	Serve func(listener net.Listener, wrap func(pages http.Handler) http.Handler)
 	// AddCertificate adds a certificate to the metrics and to CertificateEnds. end returns when the certificate ends. use

@@ -73,7 +73,7 @@ func (s *testServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Close ends the server.
 func (s *testServer) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), calls.EndTime)
+	ctx, cancel := context.WithTimeout(context.Background(), calls.LastCallTime)
 	defer cancel()
 	s.server.Close(ctx)
 	return nil

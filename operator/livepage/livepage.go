@@ -84,7 +84,7 @@ func (p *livePage) check() ([]kube.Access, error) {
 	if !p.isOn {
 		return nil, nil
 	}
-	pages.BrowserPath = page.Path
+	pages.BrowserPaths = append(pages.BrowserPaths, page.Path)
 	if !pages.IsChecked && !isLoopbackHost(pages.Address) && (pages.Address != "" || p.program.Command == "run") {
 		return nil, errors.New("--live-page shows the contents of objects: give it --listen-secure, such as :8443, " +
 			"or --listen with a loopback address, such as 127.0.0.1:8080")

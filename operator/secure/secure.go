@@ -156,7 +156,7 @@ func (p *securePages) Start(ctx context.Context, h *feature.Host) error {
 	}
 	h.Runtime.Log.Info("serving health and metrics over TLS", "address", listener.Addr().String())
 	h.AddCertificate("pages", certificates.End)
-	readers := authorizer.New(h.WithHandlers(client), p.program.Pages.BrowserPath, h.Runtime.Log)
+	readers := authorizer.New(h.WithHandlers(client), p.program.Pages.BrowserPaths, h.Runtime.Log)
 	h.Serve(servercert.Listen(listener, certificates), func(pages http.Handler) http.Handler {
 		return readers.Handler(pages, "/healthz", "/readyz")
 	})

@@ -36,8 +36,8 @@ import (
 )
 
 const (
-	// EndTime is how long the last calls may take after the drain: the timeout of a webhook, and a margin.
-	EndTime = 12 * time.Second
+	// LastCallTime is how long the last calls may take after the drain: the timeout of a webhook, and a margin.
+	LastCallTime = 12 * time.Second
 	// removalTime is how long the removal of the configurations may take at the end of a program in development.
 	removalTime = 5 * time.Second
 )
@@ -433,7 +433,7 @@ func (c *calls) End() {
 	if c.endpoint.isRemovedAtEnd() {
 		c.removeConfigurations()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime+EndTime)
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime+LastCallTime)
 	defer cancel()
 	c.server.Close(ctx)
 	for _, h := range c.handlers {

@@ -41,11 +41,11 @@ const (
 type Authorizer struct {
 	client *kube.Client
 	log    *slog.Logger
-	// browserPath is the path of a page for browsers. A get of the path, and of the paths below it, may have the token as
+	// browserPaths are the paths of pages for browsers. A get of such a path, and of the paths below it, may have the token as
 	// the password of a basic authentication (RFC 7617), which browsers ask for. All other requests need a bearer token:
 	// browsers send passwords by themselves, so that another web site could have a browser send requests that change
 	// something.
-	browserPath string
+	browserPaths []string
 	// reviewing holds an element for each request that asks the cluster.
 	reviewing chan struct{}
 
@@ -71,10 +71,10 @@ type answer struct {
 	expires time.Time
 }
 
-// New returns an Authorizer that asks by client. browserPath is the path of a page for browsers.
-func New(client *kube.Client, browserPath string, log *slog.Logger) *Authorizer {
+// New returns an Authorizer that asks by client. browserPaths are the paths of pages for browsers.
+func New(client *kube.Client, browserPaths []string, log *slog.Logger) *Authorizer {
 	return &Authorizer{
-		client: client, browserPath: browserPath, log: log, reviewing: make(chan struct{}, maxReviews),
+		client: client, browserPaths: browserPaths, log: log, reviewing: make(chan struct{}, maxReviews),
 		answers: make(map[questionHash]answer), goodTokens: make(map[tokenHash]time.Time), limits: newSourceLimits(),
 	}
 }
@@ -153,8 +153,10 @@ func (a *Authorizer) statusOf(r *http.Request) int {
 
 // isForBrowsers reports whether a request may have its token as a password.
 func (a *Authorizer) isForBrowsers(r *http.Request) bool {
-	path, isBelow := strings.CutPrefix(r.URL.Path, a.browserPath)
-	return a.browserPath != "" && r.Method == http.MethodGet && isBelow && (path == "" || path[0] == '/')
+	return r.Method == http.MethodGet && slices.ContainsFunc(a.browserPaths, func(page string) bool {
+		path, isBelow := strings.CutPrefix(r.URL.Path, page)
+		return isBelow && (path == "" || path[0] == '/')
+	})
 }
 
 // takeQuestion counts a question about a token from an address, such as 10.0.0.7:4711, unless the token was good

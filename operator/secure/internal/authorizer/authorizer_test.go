@@ -104,7 +104,7 @@ func (c *cluster) count(kind string) int {
 // authorized returns a handler behind an Authorizer of that cluster, and the Authorizer. The handler answers with
 // the token that it sees.
 func authorized(c *cluster, log io.Writer) (http.Handler, *Authorizer) {
-	g := New(kube.NewClientFromHandler(c), "/live-page", slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	g := New(kube.NewClientFromHandler(c), []string{"/live-page"}, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	return g.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "seen: "+r.Header.Get("Authorization"))
 	}), "/healthz", "/readyz"), g
