@@ -62,8 +62,8 @@ func newFlagSet(name string) *flag.FlagSet {
 
 // parse sets l to the command and the options in args.
 //
-// The commands manifests and uninstall, and those of features, have flags that the program can have too. Such a flag of the program
-// stands after --. For example, a program has a flag --image of its own:
+// The commands manifests and uninstall, and those of features, have flags that the program can have too. Such a flag of
+// the program stands after --. For example, a program has a flag --image of its own:
 //
 //	manifests --image i:1 --bucket b -- --image inner:2
 //

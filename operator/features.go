@@ -59,8 +59,8 @@ func newFeatureProgram(name string, line *commandLine) *feature.Program {
 	}
 }
 
-// newFeatures returns the features that parts bring, or what is wrong with the parts that bring them. needs are those of
-// all parts together.
+// newFeatures returns the features that parts bring, or what is wrong with the parts that bring them. needs are those
+// of all parts together.
 func newFeatures(parts []Part, needs kube.Needs, program *feature.Program) (features, error) {
 	made := features{program: program}
 	program.Needs = needs

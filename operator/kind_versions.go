@@ -12,8 +12,8 @@ import (
 )
 
 // checkVersions returns an error for each kind that has two served versions with different fields, and is not among
-// converted: an object would lose fields when it is written in one of the versions. converted are the kinds whose objects
-// API servers convert by calls to the program.
+// converted: an object would lose fields when it is written in one of the versions. converted are the kinds whose
+// objects API servers convert by calls to the program.
 func checkVersions(defines []kube.Type, converted map[schema.GroupKind]bool) error {
 	versions := make(map[schema.GroupKind][]kube.Type)
 	var errs []error

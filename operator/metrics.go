@@ -40,7 +40,8 @@ func newProgramMetrics(election *leaderElection) *programMetrics {
 // use.
 func registerProcessMetrics(r *metrics.Registry) {
 	started := float64(time.Now().UnixMilli()) / 1000
-	r.Gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", func() float64 { return started })
+	r.Gauge("process_start_time_seconds", "When the process started, in seconds since 1970.",
+		func() float64 { return started })
 	r.Collect(metrics.KindCounter, "process_cpu_seconds_total", "CPU time, of user and system.", nil,
 		func(emit metrics.Emit) { emit(cpuSeconds()) })
 	for _, each := range []struct {
@@ -61,20 +62,28 @@ func registerProcessMetrics(r *metrics.Registry) {
 	for _, each := range []struct{ name, help, source string }{
 		{"go_memstats_heap_alloc_bytes", "Live and dead objects on the heap.", "/memory/classes/heap/objects:bytes"},
 		{"go_gc_heap_live_bytes", "Objects on the heap that the last garbage collection found live.", "/gc/heap/live:bytes"},
-		{"go_memstats_sys_bytes", "Memory that the Go runtime has from the system, with what it has given back.", "/memory/classes/total:bytes"},
-		{"go_memstats_heap_released_bytes", "Memory that the Go runtime has given back to the system.", "/memory/classes/heap/released:bytes"},
+		{
+			"go_memstats_sys_bytes", "Memory that the Go runtime has from the system, with what it has given back.",
+			"/memory/classes/total:bytes",
+		},
+		{
+			"go_memstats_heap_released_bytes", "Memory that the Go runtime has given back to the system.",
+			"/memory/classes/heap/released:bytes",
+		},
 		{"go_gc_gomemlimit_bytes", "The memory limit of the garbage collector.", "/gc/gomemlimit:bytes"},
 	} {
 		r.Gauge(each.name, each.help, func() float64 { return metrics.RuntimeMetric(each.source) })
 	}
 	r.Collect(metrics.KindGauge, "yare_build_info", "1; which program this is, in its labels.",
-		[]string{"version", "yare_version", "go_version"}, func(emit metrics.Emit) { emit(1, programVersion(), yareVersion(), runtime.Version()) })
+		[]string{"version", "yare_version", "go_version"},
+		func(emit metrics.Emit) { emit(1, programVersion(), yareVersion(), runtime.Version()) })
 }
 
-// registerCertificates registers the metric of the certificates. ends has a function for each use, and gets more of them
-// before the first reader comes.
+// registerCertificates registers the metric of the certificates. ends has a function for each use, and gets more of
+// them before the first reader comes.
 func registerCertificates(r *metrics.Registry, ends map[string]func() (time.Time, error)) {
-	r.Collect(metrics.KindGauge, "yare_certificate_expiry_timestamp_seconds", "When a certificate of this replica expires, in seconds since 1970.",
+	r.Collect(metrics.KindGauge, "yare_certificate_expiry_timestamp_seconds",
+		"When a certificate of this replica expires, in seconds since 1970.",
 		[]string{"server"}, func(emit metrics.Emit) {
 			for _, use := range slices.Sorted(maps.Keys(ends)) {
 				if at, err := ends[use](); err == nil { // a certificate that cannot be read again goes on, and is logged

@@ -11,12 +11,12 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// uncachedRepresentation is the value of the label representation for the streams that a [Watcher] follows: the program keeps no object of
-// them in any representation.
+// uncachedRepresentation is the value of the label representation for the streams that a [Watcher] follows: the program
+// keeps no object of them in any representation.
 const uncachedRepresentation = "uncached"
 
-// registerStreamMetrics registers the metrics of the streams of a cache, of which stats returns what they are, and of the
-// streams that parts follow without the cache. Those have only the metrics that concern the watch.
+// registerStreamMetrics registers the metrics of the streams of a cache, of which stats returns what they are, and of
+// the streams that parts follow without the cache. Those have only the metrics that concern the watch.
 func registerStreamMetrics(r *metrics.Registry, stats func() []cache.Stats, uncached func() []follow.StreamState) {
 	for _, each := range []struct {
 		kind       metrics.Kind

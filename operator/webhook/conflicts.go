@@ -53,7 +53,8 @@ func (c *conflicts) search(ctx context.Context) error {
 // ownerOf returns who has a webhook configuration.
 func ownerOf(o *clusterread.Object) string {
 	if labels := o.Metadata.Labels; labels[manifests.LabelNamespace] != "" {
-		return fmt.Sprintf("the installation %s in the namespace %s", labels[manifests.LabelInstance], labels[manifests.LabelNamespace])
+		return fmt.Sprintf("the installation %s in the namespace %s",
+			labels[manifests.LabelInstance], labels[manifests.LabelNamespace])
 	}
 	return "somebody else"
 }

@@ -177,8 +177,8 @@ func (*calls) ResourcesBefore() []wire.Resource {
 // SecretsAfter returns the name of the Secret with the authorities: see [feature.Uninstaller].
 func (*calls) SecretsAfter(name string) []string { return []string{manifests.WebhookSecretName(name)} }
 
-// Start opens the address, keeps the certificates, serves, and publishes. In a test it returns when the API server calls
-// the webhooks. An address that cannot be opened is an error.
+// Start opens the address, keeps the certificates, serves, and publishes. In a test it returns when the API server
+// calls the webhooks. An address that cannot be opened is an error.
 func (c *calls) Start(ctx context.Context, h *feature.Host) error {
 	c.log = h.Runtime.Log
 	warnIfMoved(c.log, os.Getenv(manifests.InstallationVariable), c.program.Namespace, c.program.Pod)
@@ -197,8 +197,8 @@ func (c *calls) Start(ctx context.Context, h *feature.Host) error {
 	return c.startServing(ctx, h)
 }
 
-// isServed reports whether the program serves its webhooks: at the address of --webhooks or, in yare dev and in tests, at
-// one of its choice.
+// isServed reports whether the program serves its webhooks: at the address of --webhooks or, in yare dev and in tests,
+// at one of its choice.
 func (c *calls) isServed() bool {
 	return !c.flags.isOff() && (c.flags.address != "" || c.program.IsStrict() && c.program.Namespace != "")
 }

@@ -52,7 +52,9 @@ type EntryMaker interface {
 }
 
 // entriesOf returns the entries of all handlers for a target.
-func entriesOf(handlers []Handler, target configuration.Target) (validating, mutating []*configuration.Entry, err error) {
+func entriesOf(
+	handlers []Handler, target configuration.Target,
+) (validating, mutating []*configuration.Entry, err error) {
 	for _, h := range handlers {
 		if maker, ok := h.(EntryMaker); ok {
 			v, m, err := maker.Entries(target)
@@ -102,8 +104,8 @@ type router struct {
 }
 
 // ServeHTTP answers a call. It allows the call of a webhook that was removed, as if it came after the removal: an API
-// server that began the call before the removal repeats the call until an answer or its timeout, and no replica may know
-// the webhook any more.
+// server that began the call before the removal repeats the call until an answer or its timeout, and no replica may
+// know the webhook any more.
 func (r *router) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	path := request.URL.Path
 	for _, h := range r.handlers {
@@ -166,7 +168,8 @@ func allowingReview(body []byte) ([]byte, error) {
 	})
 }
 
-// writeError answers a call without an AdmissionReview. The API server repeats the call after 503, on another connection.
+// writeError answers a call without an AdmissionReview. The API server repeats the call after 503, on another
+// connection.
 func writeError(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Connection", "close")
 	if code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable {

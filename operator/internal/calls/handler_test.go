@@ -21,8 +21,8 @@ func (stubHandler) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusTeapot)
 }
 
-// A call of a webhook that was removed is allowed, and changes nothing. A handler with the path answers in any case. Another path
-// is refused, so that the API server asks another replica.
+// A call of a webhook that was removed is allowed, and changes nothing. A handler with the path answers in any case.
+// Another path is refused, so that the API server asks another replica.
 func TestCallsOfARemovedWebhook(t *testing.T) {
 	t.Parallel()
 	const removed, known = "/default.widgets.webhook.example.com/v1", "/validate.widgets.webhook.example.com/v1"
@@ -46,14 +46,15 @@ func TestCallsOfARemovedWebhook(t *testing.T) {
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, c.path, strings.NewReader(c.body)))
 		isClosed := w.Header().Get("Connection") == "close"
-		if w.Code != c.code || !strings.Contains(w.Body.String(), c.want) || c.code >= 400 && c.code != http.StatusTeapot && !isClosed {
+		if w.Code != c.code || !strings.Contains(w.Body.String(), c.want) ||
+			c.code >= 400 && c.code != http.StatusTeapot && !isClosed {
 			t.Errorf("%s: %d %v %s", name, w.Code, w.Header(), w.Body)
 		}
 	}
 }
 
-// The fields namespace and namePrefix of Kustomize change the names of objects, and not those in permissions and labels. The program
-// failed without an error that names the reason.
+// The fields namespace and namePrefix of Kustomize change the names of objects, and not those in permissions and
+// labels. The program failed without an error that names the reason.
 func TestMovedInstallationIsLogged(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ installation, namespace, pod, want string }{

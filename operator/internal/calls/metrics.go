@@ -16,8 +16,11 @@ func registerCertificates(r *metrics.Registry, status func() certificates.Status
 			func(s certificates.Status) float64 { return s.CertificateLeft.Seconds() }},
 		{"yare_webhook_authority_seconds", "How long the newest CA of webhooks is valid from now on.",
 			func(s certificates.Status) float64 { return s.AuthorityLeft.Seconds() }},
-		{"yare_webhook_authorities", "CAs in the bundle of webhooks. With 8 of them the next rotation may drop one that is in use.",
-			func(s certificates.Status) float64 { return float64(s.Authorities) }},
+		{
+			"yare_webhook_authorities",
+			"CAs in the bundle of webhooks. With 8 of them the next rotation may drop one that is in use.",
+			func(s certificates.Status) float64 { return float64(s.Authorities) },
+		},
 	} {
 		r.Gauge(each.name, each.help, func() float64 { return each.value(status()) })
 	}

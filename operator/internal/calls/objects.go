@@ -48,12 +48,15 @@ func (o *objects) addTo(all []manifests.Object) ([]manifests.Object, error) {
 			}
 			// By a number as the target, Pods of a release without webhooks would be endpoints too.
 			spec["ports"] = append(ports,
-				manifests.Object{"name": "webhooks", "port": int64(manifests.WebhookPort), "protocol": "TCP", "targetPort": "webhooks"})
+				manifests.Object{
+					"name": "webhooks", "port": int64(manifests.WebhookPort), "protocol": "TCP", "targetPort": "webhooks",
+				})
 		case "NetworkPolicy":
 			spec := manifests.ObjectAt(object, "spec")
 			ingress, _ := spec["ingress"].([]any)
 			// Nobody knows the addresses of the API servers here.
-			spec["ingress"] = append(ingress, manifests.Object{"ports": []any{manifests.Object{"port": "webhooks", "protocol": "TCP"}}})
+			spec["ingress"] = append(ingress,
+				manifests.Object{"ports": []any{manifests.Object{"port": "webhooks", "protocol": "TCP"}}})
 		}
 	}
 	last := len(all) - 1
@@ -67,14 +70,16 @@ func (o *objects) addToPods(spec manifests.Object) {
 	containers, _ := spec["containers"].([]any)
 	container, _ := containers[0].(manifests.Object)
 	ports, _ := container["ports"].([]any)
-	container["ports"] = append(ports, manifests.Object{"name": "webhooks", "containerPort": int64(o.port), "protocol": "TCP"})
+	container["ports"] = append(ports,
+		manifests.Object{"name": "webhooks", "containerPort": int64(o.port), "protocol": "TCP"})
 	if o.secret == "" {
 		return
 	}
 	mounts, _ := container["volumeMounts"].([]any)
 	container["volumeMounts"] = append(mounts, manifests.Object{"name": "webhooks", "mountPath": folder, "readOnly": true})
 	volumes, _ := spec["volumes"].([]any)
-	spec["volumes"] = append(volumes, manifests.Object{"name": "webhooks", "secret": manifests.Object{"secretName": o.secret}})
+	spec["volumes"] = append(volumes,
+		manifests.Object{"name": "webhooks", "secret": manifests.Object{"secretName": o.secret}})
 }
 
 // further returns the Secret and the configurations.

@@ -24,7 +24,7 @@ func Entries(webhooks []*Webhook, t configuration.Target) (validating, mutating 
 		e := newEntry(w, t)
 		if w.IsDefaulter {
 			e.ReinvocationPolicy = "IfNeeded" // another webhook may add an object that lacks defaults
-			e.MatchConditions = append(e.MatchConditions, configuration.MatchCondition{"not-deleted", notDeleted})
+			e.MatchConditions = append(e.MatchConditions, configuration.MatchCondition{Name: "not-deleted", Expression: notDeleted})
 			mutating = append(mutating, e)
 			continue
 		}
@@ -57,7 +57,7 @@ func newEntry(w *Webhook, t configuration.Target) *configuration.Entry {
 		}},
 		FailurePolicy: "Fail", MatchPolicy: "Equivalent", SideEffects: "None", TimeoutSeconds: t.TimeoutSeconds,
 		AdmissionReviewVersions: []string{"v1"},
-		MatchConditions:         []configuration.MatchCondition{{"changed", changed}},
+		MatchConditions:         []configuration.MatchCondition{{Name: "changed", Expression: changed}},
 	}
 	if w.Options.Ignore {
 		e.FailurePolicy = "Ignore"
@@ -69,7 +69,9 @@ func newEntry(w *Webhook, t configuration.Target) *configuration.Entry {
 	if t.URL != "" {
 		e.ClientConfig.URL = strings.TrimSuffix(t.URL, "/") + w.Path()
 	} else {
-		s := &configuration.ServiceReference{Namespace: t.ServiceNamespace, Name: t.ServiceName, Path: w.Path(), Port: t.ServicePort}
+		s := &configuration.ServiceReference{
+			Namespace: t.ServiceNamespace, Name: t.ServiceName, Path: w.Path(), Port: t.ServicePort,
+		}
 		if s.Port == 0 {
 			s.Port = 443
 		}
