@@ -23,8 +23,11 @@ import (
 
 const modulePath = "github.com/yare-go/yare"
 
+// featureLayer is the layer of all features: the folders below operator/. Package operator imports none of them.
+const featureLayer = "operator/*"
+
 // library lists the packages that operators import.
-var library = []string{"kube", "kube/wire", "crd", "watch", "controller", "events", "operator", "operator/conversion", "operator/livepage", "operator/secure", "operator/webhook"}
+var library = []string{"kube", "kube/wire", "crd", "watch", "controller", "events", "operator", featureLayer}
 
 // layers lists, for each layer, the packages of yare that the layer may import outside of its
 // tests. A folder below a layer belongs to that layer. A package in no layer is an error: the
@@ -81,11 +84,10 @@ var layers = map[string][]string{
 	"controller": {"kube", "kube/wire", "watch", "internal/follow", "internal/cache", "internal/access", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
 	"events":     {"kube", "kube/wire", "controller"},
 	"operator":   {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson", "internal/feature"},
-	// A feature adds flags and pages to the programs that import it. Package operator imports none.
-	"operator/conversion":   {"kube", "kube/wire", "crd", "controller", "internal/access", "internal/cache", "internal/clock", "internal/feature", "internal/follow", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson", "internal/logctx", "operator"},
-	"operator/webhook":      {"kube", "kube/wire", "crd", "controller", "internal/feature", "internal/jsonscan", "internal/logctx", "operator"},
-	"operator/livepage":     {"kube", "kube/wire", "internal/follow", "internal/cache", "controller", "internal/feature", "internal/jsonscan", "internal/ident", "internal/logctx", "operator"},
-	"operator/secure":       {"kube", "kube/wire", "controller", "internal/feature", "operator"},
+	featureLayer: {
+		"kube", "kube/wire", "crd", "controller", "internal/access", "internal/cache", "internal/clock", "internal/feature", "internal/follow", "internal/ident",
+		"internal/jsonscan", "internal/jsonscan/kubejson", "internal/logctx", "operator",
+	},
 	"internal/plane":        {"internal/access"},
 	"internal/plane/policy": {"kube", "kube/wire"},
 	// It waits until an API server uses the changed schema of a definition.
@@ -171,6 +173,9 @@ func TestImportsPointDownwards(t *testing.T) {
 
 // layerOf returns the layer of a folder. It reports whether there is one.
 func layerOf(dir string) (string, bool) {
+	if parts := strings.Split(dir, "/"); len(parts) > 1 && parts[0] == "operator" && parts[1] != "internal" {
+		return featureLayer, true
+	}
 	for ; dir != "."; dir = path.Dir(dir) {
 		if _, ok := layers[dir]; ok {
 			return dir, true
@@ -222,7 +227,7 @@ func TestOperatorsLinkNothingForbidden(t *testing.T) {
 	// go test does not see which files a go command reads.
 	files := sources(t)
 	args := []string{"list", "-deps", "-json=ImportPath,Imports"}
-	for _, each := range library {
+	for _, each := range append(features(t), library...) {
 		if hasPackage(files, each) {
 			args = append(args, "./"+each)
 		}
@@ -260,8 +265,20 @@ func TestOperatorsLinkNothingForbidden(t *testing.T) {
 	}
 }
 
-// features are the public packages of features.
-var features = []string{"operator/conversion", "operator/livepage", "operator/secure", "operator/webhook"}
+// features returns the packages of the features: the folders below operator/.
+func features(t *testing.T) (all []string) {
+	t.Helper()
+	entries, err := os.ReadDir("operator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != "internal" {
+			all = append(all, "operator/"+e.Name())
+		}
+	}
+	return all
+}
 
 // TestOperatorKnowsNoFeature checks that a feature stands in a package of its own. Package operator and package feature import
 // none, and none of their identifiers and flags names one. Package operator stays small.
@@ -283,7 +300,7 @@ func TestOperatorKnowsNoFeature(t *testing.T) {
 			files, lines = files+1, lines+bytes.Count(content, []byte("\n"))
 		}
 		for _, imported := range imports(file) {
-			if p := strings.TrimPrefix(imported, modulePath+"/"); slices.Contains(features, p) || p == "operator/internal/calls" {
+			if p := strings.TrimPrefix(imported, modulePath+"/"); slices.Contains(features(t), p) || p == "operator/internal/calls" {
 				t.Errorf("%s imports %s", name, p)
 			}
 		}
@@ -312,7 +329,7 @@ func TestProgramsLinkTheFeaturesThatTheyImport(t *testing.T) {
 	files := sources(t)
 	for _, example := range examples(t) {
 		linked := strings.Fields(string(run(t, "list", "-deps", "./examples/"+example)))
-		for _, feature := range features {
+		for _, feature := range features(t) {
 			isImported := false
 			for name, file := range files {
 				if path.Dir(name) == "examples/"+example && !strings.HasSuffix(name, "_test.go") {
