@@ -60,7 +60,7 @@ func TestWrongConverters(t *testing.T) {
 	}{
 		"two versions without a converter": {
 			[]operator.Part{idleLamp[lamp1](), idleLamp[lamp2]()},
-			"the versions v1 and v2 of Lamp.lamps.example.com have different fields, and no converter connects them",
+			"the versions v1 and v2 of Lamp.lamps.example.com have different fields, and nothing converts the objects",
 		},
 		"a nil function": {[]operator.Part{conversion.Between[lamp1, lamp2](nil, toLamp1)}, "nil"},
 		"one version twice": {

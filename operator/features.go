@@ -51,10 +51,10 @@ func partsWithin(parts []Part) (all []Part) {
 
 // newFeatureProgram returns what features know of a program by its command line alone.
 func newFeatureProgram(name string, line *commandLine) *feature.Program {
+	isDevelopment := line.command == "run" && os.Getenv(access.CheckVariable) != ""
 	return &feature.Program{
-		Name: name, Command: line.command, Version: versions(),
-		IsDevelopment: line.command == "run" && os.Getenv(access.CheckVariable) != "",
-		Watched:       line.namespaces, Namespace: cmp.Or(line.install.namespace, installNamespaceOf(name)),
+		Name: name, Command: line.command, Version: versions(), IsDevelopment: isDevelopment, IsStrict: isDevelopment,
+		Watched: line.namespaces, Namespace: cmp.Or(line.install.namespace, installNamespaceOf(name)),
 		Pages: feature.Pages{Address: line.listen.address, Flag: "--listen"},
 	}
 }

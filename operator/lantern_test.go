@@ -78,7 +78,7 @@ func TestWarningOfAControllerOnAnotherVersion(t *testing.T) {
 			parts := []operator.Part{lanternConverter(), test.part}
 			var log bytes.Buffer
 			s := newService(slog.New(slog.NewTextHandler(&log, nil)))
-			s.Program.IsDevelopment = true
+			s.Program.IsStrict = true
 			if err := handlerOf(t, s.Program, parts...).Prepare(s); err != nil {
 				t.Fatal(err)
 			}

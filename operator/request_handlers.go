@@ -40,7 +40,7 @@ func addRequestHandlers(c *kube.Client, env environment, needs kube.Needs, reque
 	if len(needs.OwnerLabels) > 0 {
 		handlers = append(handlers, func(next wire.Handler) wire.Handler { return &labelGuard{next, needs.OwnerLabels} })
 	}
-	if env.features.program.IsStrict() {
+	if env.features.program.IsStrict {
 		handlers = append(handlers, problems.RefuseUndeclared(access.NewChecker(needs, c.Namespaces(), env.namespace)))
 	}
 	if requests != nil {

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"go/ast"
 	"log/slog"
 	"net/http"
 	"os"
@@ -74,11 +75,14 @@ func callers() []string {
 }
 
 // isHandler reports whether a function belongs to a handler of the page. For example, the functions
-// kube.retry.Do and kube.NewClient.limitWrites.func4 belong to kube.retry and kube.limitWrites.
+// kube.retry.Do and kube.NewClient.limitWrites.func4 belong to kube.retry and kube.limitWrites. The compiler may have
+// put an exported function into one of another package: operator.addRequestHandlers.RefuseUndeclared.func2 belongs to
+// problems.RefuseUndeclared.
 func isHandler(function, name string) bool {
 	pkg, rest, _ := strings.Cut(name, ".")
 	inside, ok := strings.CutPrefix(function, pkg+".")
-	return ok && strings.Contains("."+inside+".", "."+rest+".") && !strings.HasSuffix(function, "-fm")
+	isInlined := ast.IsExported(rest) && strings.Contains(function, "."+rest+".func")
+	return (ok && strings.Contains("."+inside+".", "."+rest+".") || isInlined) && !strings.HasSuffix(function, "-fm")
 }
 
 // TestPipelineIsThatOfThePage compares the handlers passed by an apply of a reconcile, on a client with all
@@ -123,7 +127,7 @@ func TestPipelineIsThatOfThePage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		brought.program.IsDevelopment = true // strict
+		brought.program.IsStrict = true
 		env.features = brought
 		if err := runParts(ctx, c, env, []Part{owner}); err != nil {
 			t.Fatal(err)

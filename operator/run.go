@@ -40,9 +40,10 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 func newRunFeatures(ctx context.Context, c *kube.Client, parts []Part) (*features, error) {
 	program := &feature.Program{
 		Name: c.FieldManager(), Command: "run", Version: versions(), Watched: c.Namespaces(),
-		Pages: feature.Pages{Flag: "--listen"},
+		Pages: feature.Pages{Flag: "--listen"}, IsDevelopment: os.Getenv(access.CheckVariable) != "",
 	}
 	program.Namespace, program.IsTest = access.CheckedNamespace(ctx)
+	program.IsStrict = program.IsTest
 	_, made, err := checkParts(parts, program)
 	return &made, err
 }

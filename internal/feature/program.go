@@ -17,9 +17,10 @@ type Program struct {
 	Name, Command string
 	// Version is the text about the versions of the program, of yare and of Go.
 	Version string
-	// IsDevelopment is true for the command run in yare dev and in explorations. IsTest is true in the process of a test,
-	// which goes on after the program.
-	IsDevelopment, IsTest bool
+	// IsDevelopment is true in yare dev and in explorations, for the command run and for operator.Run. IsTest is true in the
+	// process of a test, which goes on after the program. IsStrict is true if the program refuses requests that its parts do
+	// not declare, and fails on a mistake of its author: for the command run in development, and for operator.Run in a test.
+	IsDevelopment, IsTest, IsStrict bool
 	// Parts are the parts of the program, each followed by the parts inside of it. Needs are those of all parts together.
 	Parts []any
 	Needs kube.Needs
@@ -30,10 +31,6 @@ type Program struct {
 	Namespace, Pod string
 	Pages          Pages
 }
-
-// IsStrict reports whether the program refuses requests that its parts do not declare, and fails on a mistake of its
-// author.
-func (p *Program) IsStrict() bool { return p.IsDevelopment || p.IsTest }
 
 // Pages is where a program serves its pages.
 type Pages struct {

@@ -148,7 +148,7 @@ func (h *handler) Prepare(s *calls.Service) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.Program.IsStrict() {
+	if s.Program.IsStrict {
 		h.warnOfVersions(s.Program.Needs.Reconciles, log)
 	}
 	if !s.IsPublishedByProgram || s.Program.IsTest {
@@ -176,7 +176,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.converte
 func (h *handler) Start(ctx context.Context, s *calls.Service) error {
 	if h.publisher != nil {
 		s.Go(h.publisher.Run)
-		if s.Program.IsStrict() {
+		if s.Program.IsStrict {
 			if err := waitForPublication(ctx, h.publisher); err != nil {
 				return err
 			}

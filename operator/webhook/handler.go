@@ -59,7 +59,7 @@ func (h *handler) CheckObjects(
 func (h *handler) Prepare(s *calls.Service) (err error) {
 	h.Handler, err = admission.NewHandler(h.webhooks, admission.Options{
 		Client:     s.Host.WithHandlers(s.Client).With(s.Host.Runtime.Cache.Handler),
-		Namespaces: s.Program.Watched, IsStrict: s.Program.IsStrict(), Logger: s.Host.Runtime.Log,
+		Namespaces: s.Program.Watched, IsStrict: s.Program.IsStrict, Logger: s.Host.Runtime.Log,
 		Observer: newCallMetrics(s.Metrics, h.webhooks),
 	})
 	return err

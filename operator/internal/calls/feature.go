@@ -200,7 +200,7 @@ func (c *calls) Start(ctx context.Context, h *feature.Host) error {
 // isServed reports whether the program serves its webhooks: at the address of --webhooks or, in yare dev and in tests,
 // at one of its choice.
 func (c *calls) isServed() bool {
-	return !c.flags.isOff() && (c.flags.address != "" || c.program.IsStrict() && c.program.Namespace != "")
+	return !c.flags.isOff() && (c.flags.address != "" || c.program.IsStrict && c.program.Namespace != "")
 }
 
 // newEndpoint returns the endpoint that the flags, the mode and the environment of the program ask for.
