@@ -35,6 +35,8 @@ var layers = map[string][]string{
 	"internal/jsonscan": {},
 	// It decodes and encodes JSON by the rules of Kubernetes.
 	"internal/jsonscan/kubejson": {},
+	// It is the sets of fields in managedFields.
+	"internal/jsonscan/fieldset": {"internal/jsonscan/kubejson"},
 	"internal/ident":             {},
 	// It is the time of a program, which a test can move.
 	"internal/clock": {},
@@ -80,9 +82,9 @@ var layers = map[string][]string{
 	// It elects the leader among the replicas of a program.
 	"internal/lease": {"kube", "kube/wire", "internal/follow"},
 
-	"controller": {"kube", "kube/wire", "watch", "internal/follow", "internal/cache", "internal/access", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
+	"controller": {"kube", "kube/wire", "watch", "internal/follow", "internal/cache", "internal/access", "internal/clock", "internal/jsonscan", "internal/jsonscan/fieldset", "internal/ident", "internal/logctx"},
 	"events":     {"kube", "kube/wire", "controller"},
-	"operator":   {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson", "internal/feature"},
+	"operator":   {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson", "internal/jsonscan/fieldset", "internal/feature"},
 	// A feature adds flags and pages to the programs that import it. Package operator imports none.
 	"operator/livepage":     {"kube", "kube/wire", "internal/follow", "internal/cache", "controller", "internal/feature", "internal/jsonscan", "internal/ident", "internal/logctx", "operator"},
 	"operator/secure":       {"kube", "kube/wire", "controller", "internal/feature", "operator"},
