@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/yare-go/yare/internal/jsonscan/fieldset"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -254,11 +255,11 @@ func (m *Mover) plan(object *metav1.ObjectMeta, r *wire.Request, owner wire.Ref)
 		Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: apiVersion, FieldsType: "FieldsV1",
 		Subresource: r.Subresource,
 	}
-	owned, moved := make(fieldSet), make(fieldSet)
+	owned, moved := make(fieldset.Set), make(fieldset.Set)
 	move := &ownershipMove{version: object.ResourceVersion}
-	var others []fieldSet
+	var others []fieldset.Set
 	for _, e := range object.ManagedFields {
-		fields, err := parseFields(e.FieldsV1)
+		fields, err := fieldset.Decode(e.FieldsV1)
 		if err != nil {
 			return nil, fmt.Errorf("the entry of %s in managedFields: %w", e.Manager, err)
 		}
@@ -267,7 +268,7 @@ func (m *Mover) plan(object *metav1.ObjectMeta, r *wire.Request, owner wire.Ref)
 		switch {
 		case isTarget && e.APIVersion == apiVersion:
 			target.Time = latest(target.Time, e.Time)
-			owned.addAll(fields)
+			owned.Add(fields)
 			continue
 		case isTarget:
 			return &ownershipMove{isDeferred: true}, nil
@@ -278,12 +279,12 @@ func (m *Mover) plan(object *metav1.ObjectMeta, r *wire.Request, owner wire.Ref)
 			if len(moving) == 0 {
 				break
 			}
-			moved.addAll(moving)
+			moved.Add(moving)
 			target.Time = latest(target.Time, e.Time)
 			if len(fields) == 0 {
 				continue
 			}
-			if e.FieldsV1, err = fields.encode(); err != nil {
+			if e.FieldsV1, err = fields.Encode(); err != nil {
 				return nil, err
 			}
 		}
@@ -293,9 +294,9 @@ func (m *Mover) plan(object *metav1.ObjectMeta, r *wire.Request, owner wire.Ref)
 	if move.isNeeded = len(moved) > 0; !move.isNeeded {
 		return move, nil
 	}
-	move.removed = moved.pathsMissing(filter.body, others)
-	owned.addAll(moved)
-	if target.FieldsV1, err = owned.encode(); err != nil {
+	move.removed = missingPaths(moved, filter.body, others)
+	owned.Add(moved)
+	if target.FieldsV1, err = owned.Encode(); err != nil {
 		return nil, err
 	}
 	move.entries = append(move.entries, target)

@@ -2,7 +2,6 @@ package adoption
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -82,6 +81,10 @@ func TestOwnershipMove(t *testing.T) {
 			},
 			removed: []string{"metadata.labels.team"},
 		},
+		"elements that no metadata has": {
+			entries: []metav1.ManagedFieldsEntry{entry("manager", "Update", "v1", "",
+				`{"f:metadata":{"f:labels":{"i:0":{},"v:1":{}},"f:ownerReferences":{"f:uid":{}},"k:{\"a\":1}":{"f:b":{}}}}`)},
+		},
 		"another API version": {
 			entries: []metav1.ManagedFieldsEntry{entry("manager", "Update", "v1beta1", "", `{"f:spec":{"f:other":{}}}`)},
 			kept:    []string{"manager"},
@@ -121,11 +124,7 @@ func TestOwnershipMove(t *testing.T) {
 				if e.Subresource != "" {
 					head += e.Subresource + " "
 				}
-				fields, err := parseFields(e.FieldsV1)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got = append(got, head+sortedText(t, fields))
+				got = append(got, head+string(e.FieldsV1.GetRawBytes()))
 			}
 			if !move.isNeeded {
 				got = nil
@@ -141,16 +140,6 @@ func TestOwnershipMove(t *testing.T) {
 			}
 		})
 	}
-}
-
-// sortedText returns fields as JSON with sorted names.
-func sortedText(t *testing.T, fields fieldSet) string {
-	t.Helper()
-	text, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // The log names the field managers whose fields stay because of their API version, and the fields that the next apply

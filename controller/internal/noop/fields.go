@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"github.com/yare-go/yare/internal/jsonscan/fieldset"
 )
 
 // ownsExactly reports whether owned, the field set of one manager, covers exactly the fields
@@ -16,10 +16,8 @@ import (
 // the server treats each list: as a whole, by keys, or as a set. The result is false for everything that
 // the walk does not understand.
 //
-// In the notation of managedFields (FieldsV1), "f:NAME" is a member of an object, "k:{KEYS}"
-// or "v:VALUE" is an item of a list, and "." is the place itself. A place without anything
-// below it is a leaf: it is owned as a whole, or it was empty when it was applied. In the
-// second case its present parts came from other managers, so their field sets count too.
+// The sets have the notation of managedFields: see package fieldset. A leaf is owned as a whole, or it was empty when
+// it was applied. In the second case its present parts came from other managers, so their field sets count too.
 //
 // An example. A manager has applied two replicas and one container, and owns
 //
@@ -41,7 +39,7 @@ import (
 // item 0 of the wanted list and to item 1 of the current list, and these two items are compared.
 func ownsExactly(owned map[string]any, all []map[string]any, wanted, current any) bool {
 	if isLeaf(owned) {
-		return reflect.DeepEqual(wanted, current) && (isEmpty(wanted) || !slices.ContainsFunc(all, hasParts))
+		return reflect.DeepEqual(wanted, current) && (isEmpty(wanted) || !slices.ContainsFunc(all, fieldset.HasParts[any]))
 	}
 	switch w := wanted.(type) {
 	case map[string]any:
@@ -57,12 +55,6 @@ func ownsExactly(owned map[string]any, all []map[string]any, wanted, current any
 
 // isLeaf reports whether the place is owned as a whole.
 func isLeaf(owned map[string]any) bool { return len(owned) == 0 }
-
-// hasParts reports whether parts of the place are owned, each by itself.
-func hasParts(owned map[string]any) bool {
-	_, itself := owned["."]
-	return len(owned) > 1 || len(owned) == 1 && !itself
-}
 
 // isEmpty reports whether v has no parts.
 func isEmpty(v any) bool {
@@ -121,66 +113,18 @@ func ownsItems(owned map[string]any, all []map[string]any, wanted, current []any
 		if !isSet {
 			return false
 		}
-		w, c := -1, -1
-		if text, ok := strings.CutPrefix(name, "k:"); ok {
-			var keys map[string]any
-			if utiljson.Unmarshal([]byte(text), &keys) != nil {
-				return false
-			}
-			if w, c = indexOfKeys(wanted, keys, true), indexOfKeys(current, keys, false); w < 0 || c < 0 ||
-				!ownsExactly(set, below(all, name), wanted[w], current[c]) {
-				return false
-			}
-		} else if text, ok := strings.CutPrefix(name, "v:"); ok {
-			var v any
-			if utiljson.Unmarshal([]byte(text), &v) != nil {
-				return false
-			}
-			w, c = indexOfValue(wanted, v), indexOfValue(current, v)
+		item, isItem := fieldset.ParseItem(name)
+		if !isItem {
+			return false
 		}
+		w, c := item.IndexIn(wanted, true), item.IndexIn(current, false)
 		// An item that leaves a key out can be taken for two items, but is only one of them.
-		if w < 0 || c < 0 || positions[w] >= 0 {
+		if w < 0 || c < 0 || positions[w] >= 0 ||
+			item.Keys != nil && !ownsExactly(set, below(all, name), wanted[w], current[c]) {
 			return false
 		}
 		positions[w] = c
 		found++
 	}
 	return found == len(wanted) && slices.IsSorted(positions)
-}
-
-// indexOfKeys returns the index of the only item with these keys, or -1 if there is none or
-// more than one. With isDefaulted, an item may leave keys out, because the server sets them. An
-// item that has all of them precedes such items. An example is a port {port: 80}, which has the keys
-// {"port": 80, "protocol": "TCP"}: TCP is the default.
-func indexOfKeys(items []any, keys map[string]any, isDefaulted bool) int {
-	exact, partial, exacts, partials := -1, -1, 0, 0
-	for i := range items {
-		item, ok := items[i].(map[string]any)
-		if !ok {
-			return -1
-		}
-		same, missing := true, false
-		for k, v := range keys {
-			value, set := item[k]
-			same = same && (!set || reflect.DeepEqual(value, v))
-			missing = missing || !set
-		}
-		switch {
-		case same && !missing:
-			exact, exacts = i, exacts+1
-		case same && isDefaulted:
-			partial, partials = i, partials+1
-		}
-	}
-	switch {
-	case exacts == 1:
-		return exact
-	case exacts == 0 && partials == 1:
-		return partial
-	}
-	return -1
-}
-
-func indexOfValue(items []any, v any) int {
-	return slices.IndexFunc(items, func(item any) bool { return reflect.DeepEqual(item, v) })
 }

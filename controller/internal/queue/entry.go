@@ -21,7 +21,7 @@ func (i instant) after(d time.Duration) instant {
 	return i + instant(d)
 }
 
-// state is the state of an entry. It decides which of the entry's fields count.
+// state is where an entry is.
 type state uint8
 
 const (
@@ -29,51 +29,63 @@ const (
 	waiting state = iota
 	// backingOff is an entry in the dueHeap after a failure.
 	backingOff
-	// ready is an entry in the list of its class. A Low entry is also in the dueHeap if it has a due time.
+	// ready is an entry in the list of its class. A Low entry with a due time is also in the dueHeap.
 	ready
 	// running is an entry that a worker has.
 	running
 )
 
-// entry is a key that is running or has a next reconcile. Fields that are used together stand
-// together: with thousands of keys a reconcile costs mainly the access to its memory.
+// entry is a key that is running or has a next reconcile. The test checkInvariants holds the invariants of the fields.
+//
+// Fields that are used together stand together: with thousands of keys a reconcile costs mainly the access to its
+// memory.
 type entry struct {
+	// key is in no other entry of the table.
 	key Key
 	// chain is the next entry in the same bucket of the table.
 	chain *entry
 
 	state state
-	// class is the list that a ready entry is in.
-	class Priority
-	// readyAt is the time since which a worker could have taken a ready entry.
+	// class is the list that the entry is in, and readyAt the time since which a worker could have taken the entry.
+	// Both count only in the state ready.
+	class   Priority
 	readyAt instant
 
 	// schedule is when the next reconcile is due. While the key is running, schedule collects what the
-	// triggers of that time ask for.
+	// triggers of that time ask for. By the state, it is:
+	//
+	//	waiting, backingOff  a due time alone
+	//	ready                high in the class High, a due time that has come in the class Due, low in the class Low
+	//	running              no due time
 	schedule schedule
 	// afterEcho and afterPossibleEcho collect what echoes and possible echoes ask for while the key is
-	// running. They are apart from schedule, because only the outcome decides whether they count.
+	// running. They are apart from schedule, because only the outcome decides whether they count. They have no due
+	// time, and are empty unless the entry is running.
 	afterEcho, afterPossibleEcho schedule
-	// hasEchoEndedBackoff is true once a possible echo has ended a back-off, until a success.
+	// hasEchoEndedBackoff is true once a possible echo has ended a back-off, until a success. It is false if
+	// failureCount is 0.
 	hasEchoEndedBackoff bool
-	// hasWrittenStatus is true if the running reconcile has led to a trigger that is OwnStatus.
+	// hasWrittenStatus is true if the running reconcile has led to a trigger that is OwnStatus. It is false unless the
+	// entry is running.
 	hasWrittenStatus bool
 	// needsObject is true if all triggers since the entry was made need the object.
 	needsObject bool
 
-	// delayedTriggers holds the triggers whose NotBefore has not come, sorted by that time. A reconcile
-	// before that time does not remove them. A delayed trigger is not in the dueHeap: its entry is, by the
-	// nearest time that the entry waits for.
+	// delayedTriggers holds the triggers whose NotBefore has not come, sorted by that time, each with another time. A
+	// reconcile before that time does not remove them. There are at most maxDelayedTriggers. A delayed trigger is not in
+	// the dueHeap: its entry is. Unless the entry is running, schedule is not due later than the first of them.
 	delayedTriggers []delayedTrigger
 
-	// prev and next are the neighbors in the list of the class.
+	// prev and next are the neighbors in the list of the class. They are nil unless the entry is ready. Of an entry that
+	// is free, next is the next free one.
 	prev, next *entry
 
-	// index is the place of the entry in the dueHeap, or -1. seq orders entries with equal times there.
+	// index is the place of the entry in the dueHeap, or -1 if the entry is not there: while it is running, in the
+	// classes High and Due, and in Low without a due time. seq orders entries with equal times there.
 	index int
 	seq   uint64
 
-	// failureCount is the number of failures in a row.
+	// failureCount is the number of failures in a row. It is not 0 in the state backingOff.
 	failureCount int
 	// causes are the causes of the next reconcile.
 	causes Causes
@@ -122,4 +134,48 @@ func (e *entry) removeDue(now instant) {
 		return
 	}
 	e.delayedTriggers = slices.Delete(e.delayedTriggers, 0, n)
+}
+
+// schedule is when the next reconcile of a key should run: at once and before all other work (high), at
+// once and behind the other work, except for the share of readyKeys (low), at a certain time (due), or several of
+// these. None of the three replaces another one, because a Low trigger must not delay a retry that is due soon.
+//
+// An example. The reconcile of a key has ended at 10:00:00, and asks for another one after 30 seconds:
+//
+//	what comes                            schedule
+//	the requeue                           due 10:00:30 (byRequeue)
+//	a resync (Low)                        low, due 10:00:30 (byRequeue)
+//	a delayed trigger for 10:00:20        low, due 10:00:20 (byTrigger)
+//	a change (High)                       high, low, due 10:00:20 (byTrigger)
+//
+// The change is reconciled first. After the resync alone, the key would be reconciled when no other
+// work is left or the share of Low is due, and at 10:00:30 at the latest.
+type schedule struct {
+	high, low bool
+	// due is the certain time, or the instant never.
+	due       instant
+	dueReason dueReason
+}
+
+// dueReason is what asked for a due time.
+type dueReason uint8
+
+const (
+	byTrigger dueReason = iota // the delayedTrigger holds the cause
+	byRequeue
+	byRetry
+)
+
+// noSchedule asks for no reconcile.
+func noSchedule() schedule { return schedule{due: never} }
+
+func (s *schedule) isEmpty() bool { return !s.high && !s.low && s.due == never }
+
+// merge makes s the earliest of both.
+func (s *schedule) merge(o schedule) {
+	s.high = s.high || o.high
+	s.low = s.low || o.low
+	if o.due < s.due {
+		s.due, s.dueReason = o.due, o.dueReason
+	}
 }

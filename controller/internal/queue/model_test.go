@@ -366,40 +366,68 @@ func drive(t *testing.T, script []byte) {
 	}
 }
 
-// checkInvariants looks at what the fields of Queue promise.
+// checkInvariants looks at what the fields of Queue and of its entries promise.
 func checkInvariants(t *testing.T, q *Queue) {
 	t.Helper()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	seen := 0
+	seen, runningCount, readyCount := 0, 0, 0
 	for _, e := range q.table.buckets {
 		for ; e != nil; e = e.chain {
 			seen++
-			inDelayed := e.index >= 0
-			if inDelayed && q.dueHeap.entries[e.index] != e {
-				t.Fatalf("%v: wrong place in the dueHeap", e.key)
-			}
 			switch e.state {
 			case running:
-				if inDelayed {
-					t.Fatalf("%v: in the dueHeap while it runs", e.key)
-				}
+				runningCount++
 			case ready:
-				if inDelayed && e.class != Low {
-					t.Fatalf("%v: in the dueHeap in class %v", e.key, e.class)
-				}
-			case waiting, backingOff:
-				if !inDelayed {
-					t.Fatalf("%v: would wait for ever", e.key)
-				}
+				readyCount++
+			}
+			if broken := brokenInvariant(q, e); broken != "" {
+				t.Fatalf("%v: the invariant of %s is broken: %+v", e.key, broken, *e)
 			}
 		}
 	}
-	if seen != q.table.len {
-		t.Fatalf("%d entries, counted %d", seen, q.table.len)
+	if seen != q.table.len || runningCount != q.runningCount || readyCount != q.ready.len() {
+		t.Fatalf("%d entries, %d running and %d ready, counted %d, %d and %d", seen, runningCount, readyCount,
+			q.table.len, q.runningCount, q.ready.len())
 	}
 	if nearest := q.dueHeap.nearest(); q.timerAt > nearest {
 		t.Fatalf("timer at %d, nearest at %d", q.timerAt, nearest)
+	}
+}
+
+// brokenInvariant returns the field of an entry whose invariant is broken, or nothing.
+func brokenInvariant(q *Queue, e *entry) string {
+	s, now := e.schedule, instant(q.clock.Since(q.start))
+	isRunning, isReady, isWaiting := e.state == running, e.state == ready, e.state == waiting || e.state == backingOff
+	isInHeap := isWaiting || isReady && e.class == Low && s.due < never
+	areDelayedSorted := slices.IsSortedFunc(e.delayedTriggers, func(a, b delayedTrigger) int {
+		return cmp.Or(cmp.Compare(a.due, b.due), -1) // equal times are not sorted
+	})
+	switch {
+	case *q.table.find(&e.key) != e:
+		return "key"
+	case isInHeap != (e.index >= 0), isInHeap && q.dueHeap.entries[e.index] != e:
+		return "index"
+	case isWaiting && (s.high || s.low || s.due == never), isRunning && s.due != never, isReady && s.high != (e.class == High),
+		isReady && e.class == Due && s.due > now, isReady && e.class == Low && !s.low:
+		return "schedule"
+	case e.afterEcho.due != never, !isRunning && !e.afterEcho.isEmpty():
+		return "afterEcho"
+	case e.afterPossibleEcho.due != never, !isRunning && !e.afterPossibleEcho.isEmpty():
+		return "afterPossibleEcho"
+	case e.hasEchoEndedBackoff && e.failureCount == 0:
+		return "hasEchoEndedBackoff"
+	case e.hasWrittenStatus && !isRunning:
+		return "hasWrittenStatus"
+	case len(e.delayedTriggers) > maxDelayedTriggers, !areDelayedSorted,
+		!isRunning && len(e.delayedTriggers) > 0 && s.due > e.delayedTriggers[0].due:
+		return "delayedTriggers"
+	case !isReady && (e.prev != nil || e.next != nil):
+		return "prev or next"
+	case e.state == backingOff && e.failureCount == 0:
+		return "failureCount"
+	default:
+		return ""
 	}
 }
 

@@ -26,15 +26,15 @@ func VersionOfAnnotation(key string) (string, bool) {
 	return version, isOwn && hasHash
 }
 
-// Mark is the value of the annotation [Incomplete], as JSON such as {"home":"v1","reason":"panic"}.
+// Mark is the value of the annotation [Incomplete], as JSON such as {"original":"v1","reason":"panic"}.
 type Mark struct {
 	// OriginalVersion is the version in which the object is complete.
-	OriginalVersion string `json:"home"`
+	OriginalVersion string `json:"original"`
 	// Reason is panic or size.
 	Reason string `json:"reason"`
 }
 
 // encode returns the JSON of m.
 func (m Mark) encode() string {
-	return string(appendValue(nil, map[string]any{"home": m.OriginalVersion, "reason": m.Reason}))
+	return string(appendValue(nil, map[string]any{"original": m.OriginalVersion, "reason": m.Reason}))
 }

@@ -59,25 +59,25 @@ func TestThereAndBack(t *testing.T) {
 	}{
 		"without loss": {"v1", `"schedule":"5 1 * * *","suspend":true` + cronTemplate, ""},
 		"a macro": {"v1", `"schedule":"@hourly"` + cronTemplate,
-			`{"back":"0 * * * *","home":"@hourly","path":["spec","schedule"],"to":"v2"}`},
+			`{"original":"@hourly","path":["spec","schedule"],"returned":"0 * * * *","to":"v2"}`},
 		"false is not absent": {"v1", `"schedule":"5 1 * * *","suspend":false` + cronTemplate,
-			`{"from":2,"home":false,"path":["spec","suspend"],"to":"v2"}`},
+			`{"from":2,"original":false,"path":["spec","suspend"],"to":"v2"}`},
 		"an empty list": {"v1", `"schedule":"5 1 * * *","ports":[],"notes":{}` + cronTemplate,
-			`{"from":2,"home":[],"path":["spec","ports"],"to":"v2"}
-{"from":2,"home":{},"path":["spec","notes"],"to":"v2"}`},
+			`{"from":2,"original":[],"path":["spec","ports"],"to":"v2"}
+{"from":2,"original":{},"path":["spec","notes"],"to":"v2"}`},
 		"an item": {"v1", `"schedule":"5 1 * * *","ports":[{"name":"b","port":2,"public":true},{"name":"a","port":1}]` + cronTemplate,
-			`{"back":[{"name":"a"}],"home":[{"name":"b"},{"name":"a"}],"order":true,"path":["spec","ports"],"to":"v2"}
-{"from":3,"home":2,"path":["spec","ports",{"name":"b"},"port"],"to":"v2"}
-{"from":3,"home":true,"path":["spec","ports",{"name":"b"},"public"],"to":"v2"}`},
+			`{"from":3,"original":2,"path":["spec","ports",{"name":"b"},"port"],"to":"v2"}
+{"from":3,"original":true,"path":["spec","ports",{"name":"b"},"public"],"to":"v2"}
+{"order":true,"original":[{"name":"b"},{"name":"a"}],"path":["spec","ports"],"returned":[{"name":"a"}],"to":"v2"}`},
 		"large numbers": {"v1", `"schedule":"5 1 * * *","limits":{"a":9223372036854775807,"b":-9007199254740993}` + cronTemplate,
-			`{"from":2,"home":-9007199254740993,"path":["spec","limits","b"],"to":"v2"}
-{"from":2,"home":9223372036854775807,"path":["spec","limits","a"],"to":"v2"}`},
+			`{"from":2,"original":-9007199254740993,"path":["spec","limits","b"],"to":"v2"}
+{"from":2,"original":9223372036854775807,"path":["spec","limits","a"],"to":"v2"}`},
 		"the zero fields of a Go program": {"v1", `"schedule":"5 1 * * *","template":{"metadata":{},"spec":{"containers":[{"name":"main","resources":{}}]}}`, ""},
 		"an empty pointer":                {"v1", `"schedule":"5 1 * * *","template":{"spec":{"containers":[{"name":"main"}],"volumes":[{"name":"x","emptyDir":{}}]}}`, ""},
 		"a note": {"v1", `"schedule":"5 1 * * *","notes":{"x":{"text":"t","author":"jane"}}` + cronTemplate,
-			`{"from":4,"home":"jane","path":["spec","notes","x","author"],"to":"v2"}`},
+			`{"from":4,"original":"jane","path":["spec","notes","x","author"],"to":"v2"}`},
 		"a zone": {"v2", `"schedule":{"minute":"5","hour":"1","dayOfMonth":"*","month":"*","dayOfWeek":"*"},"suspend":false,"zone":"Europe/Berlin"` + cronTemplate,
-			`{"from":2,"home":"Europe/Berlin","path":["spec","zone"],"to":"v1"}`},
+			`{"from":2,"original":"Europe/Berlin","path":["spec","zone"],"to":"v1"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +174,7 @@ func TestForgedAnnotations(t *testing.T) {
 	t.Parallel()
 	k := cronKind(t)
 	entryText := func(path, back, home string) string {
-		return `{"back":` + back + `,"home":` + home + `,"path":` + path + `,"to":"v2"}`
+		return `{"original":` + home + `,"path":` + path + `,"returned":` + back + `,"to":"v2"}`
 	}
 	schedule := `"schedule":{"minute":"5","hour":"*","dayOfMonth":"*","month":"*","dayOfWeek":"*"},"suspend":false,"ports":[{"name":"a","number":1}]` + cronTemplate
 	for name, c := range map[string]struct {
@@ -187,27 +187,27 @@ func TestForgedAnnotations(t *testing.T) {
 		"an old value":           {entryText(`["spec","schedule"]`, `"6 * * * *"`, `"@daily"`), `"schedule":"5 * * * *"`, false},
 		"a wrong type":           {entryText(`["spec","schedule"]`, `"5 * * * *"`, `7`), `"schedule":"5 * * * *"`, true},
 		"a pattern":              {entryText(`["spec","schedule"]`, `"5 * * * *"`, `"never"`), `"schedule":"5 * * * *"`, true},
-		"an enum":                {`{"home":"Sometimes","path":["spec","policy"],"to":"v2"}`, `"schedule":"5 * * * *"`, true},
-		"a required field less":  {`{"back":"5 * * * *","path":["spec","schedule"],"to":"v2"}`, `"schedule":"5 * * * *"`, true},
-		"an unknown field":       {`{"home":1,"path":["spec","unknown"],"to":"v2"}`, `"schedule":"5 * * * *"`, true},
-		"an unknown root field":  {`{"home":1,"path":["other"],"to":"v2"}`, `"schedule":"5 * * * *"`, true},
-		"a part of an item":      {`{"back":1,"path":["spec","ports",{"name":"a"},"port"],"to":"v2"}`, `"ports":[{"name":"a","port":1}]`, true},
-		"a key of an item":       {`{"back":"a","home":"b","path":["spec","ports",{"name":"a"},"name"],"to":"v2"}`, `"ports":[{"name":"a","port":1}]`, false},
-		"an item of another key": {`{"home":{"name":"z","port":1},"path":["spec","ports",{"name":"y"}],"to":"v2"}`, `"ports":[{"name":"a","port":1}]`, false},
-		"an item":                {`{"home":{"name":"y","port":1},"path":["spec","ports",{"name":"y"}],"to":"v2"}`, `"ports":[{"name":"a","port":1},{"name":"y","port":1}]`, false},
-		"an item with a text":    {`{"home":"y","path":["spec","ports",{"name":"y"}],"to":"v2"}`, `"ports":[{"name":"a","port":1}]`, true},
+		"an enum":                {`{"original":"Sometimes","path":["spec","policy"],"to":"v2"}`, `"schedule":"5 * * * *"`, true},
+		"a required field less":  {`{"path":["spec","schedule"],"returned":"5 * * * *","to":"v2"}`, `"schedule":"5 * * * *"`, true},
+		"an unknown field":       {`{"original":1,"path":["spec","unknown"],"to":"v2"}`, `"schedule":"5 * * * *"`, true},
+		"an unknown root field":  {`{"original":1,"path":["other"],"to":"v2"}`, `"schedule":"5 * * * *"`, true},
+		"a part of an item":      {`{"path":["spec","ports",{"name":"a"},"port"],"returned":1,"to":"v2"}`, `"ports":[{"name":"a","port":1}]`, true},
+		"a key of an item":       {`{"original":"b","path":["spec","ports",{"name":"a"},"name"],"returned":"a","to":"v2"}`, `"ports":[{"name":"a","port":1}]`, false},
+		"an item of another key": {`{"original":{"name":"z","port":1},"path":["spec","ports",{"name":"y"}],"to":"v2"}`, `"ports":[{"name":"a","port":1}]`, false},
+		"an item":                {`{"original":{"name":"y","port":1},"path":["spec","ports",{"name":"y"}],"to":"v2"}`, `"ports":[{"name":"a","port":1},{"name":"y","port":1}]`, false},
+		"an item with a text":    {`{"original":"y","path":["spec","ports",{"name":"y"}],"to":"v2"}`, `"ports":[{"name":"a","port":1}]`, true},
 		"an int32":               {entryText(`["spec","ports",{"name":"a"},"port"]`, `1`, `4294967297`), `"port":1`, true},
 		"the metadata":           {entryText(`["metadata","name"]`, `"a"`, `"b"`), `"schedule":"5 * * * *"`, false},
 		"the kind":               {entryText(`["kind"]`, `"CronJob"`, `"b"`), `"schedule":"5 * * * *"`, false},
 		"an empty path":          {entryText(`[]`, `null`, `{}`), `"schedule":"5 * * * *"`, false},
 		"a number in a path":     {entryText(`[1]`, `null`, `{}`), `"schedule":"5 * * * *"`, false},
-		"a bad order":            {`{"back":7,"home":[1],"order":true,"path":["spec","ports"],"to":"v2"}`, `"port":1`, false},
-		"an order of strangers":  {`{"back":[{"x":1}],"home":[{"name":"a"},{"name":"a"},{}],"order":true,"path":["spec","ports"],"to":"v2"}`, `"port":1`, false},
+		"a bad order":            {`{"order":true,"original":[1],"path":["spec","ports"],"returned":7,"to":"v2"}`, `"port":1`, false},
+		"an order of strangers":  {`{"order":true,"original":[{"name":"a"},{"name":"a"},{}],"path":["spec","ports"],"returned":[{"x":1}],"to":"v2"}`, `"port":1`, false},
 		"bad JSON":               {`{"v2":[`, `"schedule":"5 * * * *"`, false},
 		"a text":                 {`v2`, `"schedule":"5 * * * *"`, false},
 		"an array":               {`[]`, `"schedule":"5 * * * *"`, false},
 		"a megabyte":             {`{"v2":"` + strings.Repeat("x", 1<<20) + `"}`, `"schedule":"5 * * * *"`, false},
-		"depth":                  {`{"home":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `,"path":["spec","policy"],"to":"v2"}`, `"schedule":"5 * * * *"`, true},
+		"depth":                  {`{"original":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `,"path":["spec","policy"],"to":"v2"}`, `"schedule":"5 * * * *"`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -557,9 +557,9 @@ func TestCheckLaws(t *testing.T) {
 // FuzzAnnotation converts objects with any text as annotation.
 func FuzzAnnotation(f *testing.F) {
 	k := cronKind(f)
-	f.Add(`{"back":"5 * * * *","home":"@daily","path":["spec","schedule"],"to":"v2"}`, `{"from":2,"home":{"name":"b"},"path":["spec","ports",{"name":"b"}],"to":"v2"}`)
-	f.Add(`{"from":3,"home":2,"path":["spec","ports",{"name":"b"},"port"],"to":"v2"}`, `{"back":[{"name":"a"}],"home":[{"name":"b"},{"name":"a"}],"order":true,"path":["spec","ports"],"to":"v2"}`)
-	f.Add(`{"home":{"a":1},"left":true,"path":["spec","limits"],"to":"v2"}`, `{"back":1,"path":["spec","ports",{"name":"a"},"port"],"to":"v2"}`)
+	f.Add(`{"original":"@daily","path":["spec","schedule"],"returned":"5 * * * *","to":"v2"}`, `{"from":2,"original":{"name":"b"},"path":["spec","ports",{"name":"b"}],"to":"v2"}`)
+	f.Add(`{"from":3,"original":2,"path":["spec","ports",{"name":"b"},"port"],"to":"v2"}`, `{"order":true,"original":[{"name":"b"},{"name":"a"}],"path":["spec","ports"],"returned":[{"name":"a"}],"to":"v2"}`)
+	f.Add(`{"left":true,"original":{"a":1},"path":["spec","limits"],"to":"v2"}`, `{"path":["spec","ports",{"name":"a"},"port"],"returned":1,"to":"v2"}`)
 	schema := k.checks["v1"]
 	f.Fuzz(func(t *testing.T, a, b string) {
 		text1, _ := kube.Marshal(a)

@@ -7,8 +7,7 @@
 // tree. Let h be an object in one version, its original version. What to(h) cannot express is the difference between h
 // and back(to(h)). Each place with a difference is kept in an annotation of the converted object: the path, the
 // original value, and the returned value, which back gave. When the object returns to its original version, a kept
-// value is put back where back still gives the returned value. The JSON of the annotations, which is stored, has the
-// members home and back for the two values.
+// value is put back where back still gives the returned value.
 //
 // For example, version 1 of CronJob has a schedule as a text, and version 2 has its five fields. Version 2 has no
 // policy:
@@ -21,8 +20,8 @@
 //
 // The object in version 2 is to(h) with two annotations. The key has the original version and a hash of the place:
 //
-//	versions.yare.dev/v1.a083a94c15515355  {"back":"0 * * * *","home":"@hourly","path":["spec","schedule"],"to":"v2"}
-//	versions.yare.dev/v1.d04659b6ecc085ae  {"from":2,"home":"Forbid","path":["spec","policy"],"to":"v2"}
+//	versions.yare.dev/v1.a083a94c15515355  {"original":"@hourly","path":["spec","schedule"],"returned":"0 * * * *","to":"v2"}
+//	versions.yare.dev/v1.d04659b6ecc085ae  {"from":2,"original":"Forbid","path":["spec","policy"],"to":"v2"}
 //
 // Without an edit, back gives both returned values, and the object in version 1 is h again. Now somebody sets the
 // minute to 7:

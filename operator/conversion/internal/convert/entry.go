@@ -22,8 +22,6 @@ type segment struct {
 // the value returned. Each of the two can be missing. For example, original is "@hourly", and returned is "0 * * * *".
 //
 // An entry with an order keeps the order of a list with keys. original and returned are then lists of keys.
-//
-// The JSON of an entry calls the two values home and back.
 type entry struct {
 	path               []segment
 	original, returned any
@@ -40,7 +38,7 @@ type entry struct {
 	isLeftover bool
 }
 
-// value returns the JSON of e, such as {"path":["spec","size"],"from":2,"home":5}.
+// value returns the JSON of e, such as {"from":2,"original":5,"path":["spec","size"]}.
 func (e *entry) value() map[string]any {
 	path := make([]any, len(e.path))
 	for i, s := range e.path {
@@ -59,8 +57,8 @@ func (e *entry) value() map[string]any {
 	if e.isLeftover {
 		v["left"] = true
 	}
-	setMember(v, "home", e.original)
-	setMember(v, "back", e.returned)
+	setMember(v, "original", e.original)
+	setMember(v, "returned", e.returned)
 	return v
 }
 
@@ -84,7 +82,7 @@ func parseEntry(v any) (*entry, bool) {
 	if !isObject || !isList || len(path) == 0 {
 		return nil, false
 	}
-	e := &entry{original: memberOf(object, "home"), returned: memberOf(object, "back")}
+	e := &entry{original: memberOf(object, "original"), returned: memberOf(object, "returned")}
 	e.hasOrder, e.isLeftover = object["order"] == true, object["left"] == true
 	if from, isNumber := object["from"].(number); isNumber {
 		e.absentDepth, _ = strconv.Atoi(string(from)) // 0 for another number

@@ -24,8 +24,8 @@ type keptNode struct {
 }
 
 // restore returns content with the values of entries, where content still has the value that an entry has recorded. For
-// example, the entry {"path":["spec","schedule"],"home":"@hourly","back":"0 * * * *"} makes @hourly of "0 * * * *", and
-// does nothing to "5 * * * *".
+// example, the entry {"original":"@hourly","path":["spec","schedule"],"returned":"0 * * * *"} makes @hourly of
+// "0 * * * *", and does nothing to "5 * * * *".
 func (r *restorer) restore(entries []*entry, content map[string]any) map[string]any {
 	root := &keptNode{}
 	for _, e := range entries {

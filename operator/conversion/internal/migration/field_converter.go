@@ -6,6 +6,7 @@ import (
 
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/internal/jsonscan/fieldset"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -19,7 +20,7 @@ type Converter interface {
 // FieldConverter converts field sets of managers between the versions of a kind. [NewFieldConverter] makes one. The
 // linker leaves its code out of a program that does not call NewFieldConverter.
 type FieldConverter interface {
-	convertFields(c *managedFieldsConversion, owned fieldSet, old string) (fieldSet, error)
+	convertFields(c *managedFieldsConversion, owned fieldset.Set, old string) (fieldset.Set, error)
 }
 
 // fieldConverter is the FieldConverter of a Converter.
@@ -30,7 +31,7 @@ func NewFieldConverter(c Converter) FieldConverter { return fieldConverter{c} }
 
 // convertFields returns the fields in the new version that correspond to the fields that are owned in the version old.
 // The fields of the metadata stay as they are.
-func (f fieldConverter) convertFields(c *managedFieldsConversion, owned fieldSet, old string) (fieldSet, error) {
+func (f fieldConverter) convertFields(c *managedFieldsConversion, owned fieldset.Set, old string) (fieldset.Set, error) {
 	before, err := f.convertObject(c, c.object, old)
 	if err != nil {
 		return nil, err
@@ -39,9 +40,7 @@ func (f fieldConverter) convertFields(c *managedFieldsConversion, owned fieldSet
 	if err != nil {
 		return nil, err
 	}
-	content := maps.Clone(owned)
-	delete(content, metadataField)
-	part, _ := ownedPart(before, content, c.definition.schemaOf(old)).(map[string]any)
+	part, _ := ownedPart(before, owned, c.definition.schemaOf(old)).(map[string]any)
 	converted, err := f.convertPart(c, part, old)
 	if err != nil {
 		return nil, err
@@ -51,12 +50,9 @@ func (f fieldConverter) convertFields(c *managedFieldsConversion, owned fieldSet
 	if err != nil {
 		return nil, err
 	}
-	fields := ownedFields(converted, empty, after, content, c.definition.schemaOf(c.version))
-	if fields == nil {
-		fields = fieldSet{}
-	}
-	if metadata, ok := owned[metadataField]; ok {
-		fields[metadataField] = metadata
+	fields := ownedFields(converted, empty, after, owned, c.definition.schemaOf(c.version))
+	if metadata, ok := owned["f:metadata"]; ok {
+		fields["f:metadata"] = metadata
 	}
 	return fields, nil
 }

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/internal/jsonscan/fieldset"
 )
 
 // managedFieldsConversion converts the managedFields of one object into another version.
@@ -57,40 +57,19 @@ func (c *managedFieldsConversion) convert(entries []metav1.ManagedFieldsEntry) (
 
 // mergeEntry adds the fields of an entry to another entry, which gets the later time.
 func mergeEntry(into *metav1.ManagedFieldsEntry, e metav1.ManagedFieldsEntry) error {
-	a, err := decodeFields(into)
+	a, err := fieldset.Decode(into.FieldsV1)
 	if err != nil {
 		return err
 	}
-	b, err := decodeFields(&e)
+	b, err := fieldset.Decode(e.FieldsV1)
 	if err != nil {
 		return err
 	}
 	if into.Time == nil || e.Time != nil && into.Time.Before(e.Time) {
 		into.Time = e.Time
 	}
-	if len(a) == 0 { // union would add a place for the root
-		return encodeFields(into, b)
-	}
-	return encodeFields(into, union(a, b))
-}
-
-// decodeFields returns the field set of an entry.
-func decodeFields(e *metav1.ManagedFieldsEntry) (fieldSet, error) {
-	fields := fieldSet{}
-	if e.FieldsV1 == nil {
-		return fields, nil
-	}
-	err := kube.Unmarshal(e.FieldsV1.GetRawBytes(), &fields)
-	return fields, err
-}
-
-// encodeFields sets the field set of an entry.
-func encodeFields(e *metav1.ManagedFieldsEntry, fields fieldSet) error {
-	raw, err := kube.Marshal(fields)
-	if err == nil {
-		e.FieldsV1 = &metav1.FieldsV1{}
-		e.FieldsV1.SetRawBytes(raw)
-	}
+	a.Add(b)
+	into.FieldsV1, err = a.Encode()
 	return err
 }
 
@@ -106,7 +85,7 @@ func (c *managedFieldsConversion) convertEntry(e metav1.ManagedFieldsEntry) (met
 	if c.converter == nil {
 		return e, nil
 	}
-	owned, err := decodeFields(&e)
+	owned, err := fieldset.Decode(e.FieldsV1)
 	if err != nil {
 		return e, err
 	}
@@ -118,5 +97,6 @@ func (c *managedFieldsConversion) convertEntry(e metav1.ManagedFieldsEntry) (met
 		e.FieldsV1 = nil
 		return e, nil
 	}
-	return e, encodeFields(&e, fields)
+	e.FieldsV1, err = fields.Encode()
+	return e, err
 }
