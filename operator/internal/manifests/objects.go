@@ -44,7 +44,7 @@ type Options struct {
 	// Roles encode as Roles and ClusterRoles. Each is bound to the ServiceAccount.
 	Roles []any
 	// AddWebhooks adds the webhooks of the program to the objects, which have a Service: see [Webhooks.AddTo]. It is nil
-	// without webhooks, so that the linker leaves its code out.
+	// without webhooks.
 	AddWebhooks func(objects []Object) ([]Object, error)
 }
 
@@ -263,8 +263,6 @@ func Kind(object Object) string {
 }
 
 // Name returns the name of an object. It adds empty metadata to an object without metadata: see [objectAt].
-//
-//go:noinline
 func Name(object Object) string {
 	name, _ := objectAt(object, "metadata")["name"].(string)
 	return name
