@@ -51,8 +51,6 @@ type settings struct {
 }
 
 // reject records why the controller is not valid. A nil err is ignored.
-//
-//go:noinline
 func (s *settings) reject(err error) {
 	if err != nil {
 		s.errs = append(s.errs, err)

@@ -93,8 +93,6 @@ func NewClientFromHandler(h wire.Handler) *Client {
 
 // With returns a client whose requests pass first through the handler from wrap. next is the handler of c.
 // With calls wrap once.
-//
-//go:noinline
 func (c *Client) With(wrap func(next wire.Handler) wire.Handler) *Client {
 	d := *c
 	d.handler = wrap(c.handler)

@@ -75,8 +75,6 @@ func (t target) inNamespaceOf(verb wire.Verb, obj Object) (target, error) {
 }
 
 // request returns a request for one object.
-//
-//go:noinline
 func (t target) request(verb wire.Verb, name string) *wire.Request {
 	return &wire.Request{
 		Verb: verb, Resource: t.resource, Namespace: t.namespace, Name: name,
@@ -165,8 +163,6 @@ func (t target) encode(obj Object) ([]byte, error) {
 }
 
 // decoder returns the decoder of the objects of t. c may be nil.
-//
-//go:noinline
 func (t target) decoder(c *Client) objectDecoder {
 	if c == nil {
 		return objectDecoder{resource: t.resource, representation: t.representation}

@@ -746,7 +746,7 @@ func TestStoredObjectsThatDoNotConvert(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if now, isThere := spec[field]; fmt.Sprint(now) != fmt.Sprint(value) && !strings.Contains(kept, `"home":`+string(text)) && (isThere || value != nil) {
+			if now, isThere := spec[field]; fmt.Sprint(now) != fmt.Sprint(value) && !strings.Contains(kept, `"original":`+string(text)) && (isThere || value != nil) {
 				t.Errorf("%s: %s was %v, and is %v in %v with the annotation %s", name, field, value, now, spec, kept)
 			}
 		}
@@ -852,17 +852,17 @@ func TestForgedAnnotations(t *testing.T) {
 			}
 			return all
 		}, "map[schedule:0]"},
-		"a wrong type": {with("limit", replace(`"home":5`, `"home":"many"`)), noLimit},
-		"too large":    {with("limit", replace(`"home":5`, `"home":10`)), noLimit},
+		"a wrong type": {with("limit", replace(`"original":5`, `"original":"many"`)), noLimit},
+		"too large":    {with("limit", replace(`"original":5`, `"original":10`)), noLimit},
 		"no enum":      {with("tier", replace("silver", "bronze")), noTier},
 		"an unknown field": {func(map[string]string) map[string]any {
-			return map[string]any{"versions.yare.dev/v1.0123456789abcdef": `{"from":2,"home":"me","path":["spec","owner"],"to":"v2"}`}
+			return map[string]any{"versions.yare.dev/v1.0123456789abcdef": `{"from":2,"original":"me","path":["spec","owner"],"to":"v2"}`}
 		}, whole},
 		"another immutable": {with("tier", replace("silver", "gold")), strings.Replace(whole, "silver", "gold", 1)},
 		"bad JSON":          {with("schedule", func(old string) any { return old[:len(old)-1] }), noSchedule},
 		"a list":            {with("schedule", func(string) any { return "[1]" }), noSchedule},
-		"a deep value":      {with("limit", replace(`"home":5`, `"home":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000))), noLimit},
-		"an old one":        {with("limit", replace(`"home":5`, `"home":3`)), strings.Replace(whole, "5", "3", 1)},
+		"a deep value":      {with("limit", replace(`"original":5`, `"original":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000))), noLimit},
+		"an old one":        {with("limit", replace(`"original":5`, `"original":3`)), strings.Replace(whole, "5", "3", 1)},
 		"a megabyte":        {with("limit", func(string) any { return strings.Repeat("x", 1<<20) }), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

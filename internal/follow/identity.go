@@ -80,7 +80,6 @@ func readText[S ~string](value []byte, into *S) error {
 	return err
 }
 
-//go:noinline
 func refOf(s wire.Stream, k kube.Key, uid types.UID) wire.Ref {
 	return wire.Ref{Cluster: s.Cluster, Resource: s.Resource, Namespace: k.Namespace, Name: k.Name, UID: uid}
 }

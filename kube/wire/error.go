@@ -86,8 +86,6 @@ func (e *Error) Status() metav1.Status { return e.Answer }
 func (e *Error) RetryDelay() time.Duration { return min(max(e.RetryAfter, 0), maxRetryDelay) }
 
 // NewError returns an Error about r. The caller sets Code and Answer, or Err.
-//
-//go:noinline
 func NewError(r *Request) *Error {
 	ref := r.Ref()
 	ref.UID = ""

@@ -39,7 +39,8 @@ import (
 // item 0 of the wanted list and to item 1 of the current list, and these two items are compared.
 func ownsExactly(owned map[string]any, all []map[string]any, wanted, current any) bool {
 	if isLeaf(owned) {
-		return reflect.DeepEqual(wanted, current) && (isEmpty(wanted) || !slices.ContainsFunc(all, fieldset.HasParts[any]))
+		return reflect.DeepEqual(wanted, current) &&
+			(isEmpty(wanted) || !slices.ContainsFunc(all, fieldset.HasParts[any]))
 	}
 	switch w := wanted.(type) {
 	case map[string]any:

@@ -408,8 +408,8 @@ func brokenInvariant(q *Queue, e *entry) string {
 		return "key"
 	case isInHeap != (e.index >= 0), isInHeap && q.dueHeap.entries[e.index] != e:
 		return "index"
-	case isWaiting && (s.high || s.low || s.due == never), isRunning && s.due != never, isReady && s.high != (e.class == High),
-		isReady && e.class == Due && s.due > now, isReady && e.class == Low && !s.low:
+	case isWaiting && (s.high || s.low || s.due == never), isRunning && s.due != never,
+		isReady && (s.high != (e.class == High) || e.class == Due && s.due > now || e.class == Low && !s.low):
 		return "schedule"
 	case e.afterEcho.due != never, !isRunning && !e.afterEcho.isEmpty():
 		return "afterEcho"

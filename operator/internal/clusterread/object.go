@@ -1,6 +1,6 @@
 // Package clusterread reads the objects of a cluster, for the commands manifests and uninstall.
 //
-// One type stands for the objects of all kinds, because each further type makes all programs larger.
+// One type stands for the objects of all kinds, with the fields that the commands need.
 package clusterread
 
 import (

@@ -266,8 +266,6 @@ func Kind(object Object) string {
 }
 
 // Name returns the name of an object. It adds empty metadata to an object without metadata: see [ObjectAt].
-//
-//go:noinline
 func Name(object Object) string {
 	name, _ := ObjectAt(object, "metadata")["name"].(string)
 	return name

@@ -26,8 +26,6 @@ func NamespaceResource() wire.Resource {
 
 // WebhookConfigurationResources returns the resources of ValidatingWebhookConfigurations and
 // MutatingWebhookConfigurations.
-//
-//go:noinline
 func WebhookConfigurationResources() [2]wire.Resource {
 	r := wire.Resource{
 		GroupVersionKind: schema.GroupVersionKind{

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -16,6 +17,11 @@ type segment struct {
 	// text is the name or, for a key, its JSON, such as {"name":"web"}.
 	text  string
 	isKey bool
+}
+
+// compare orders segments by their texts. Names come before keys.
+func (s segment) compare(other segment) int {
+	return cmp.Or(boolOrder(s.isKey)-boolOrder(other.isKey), strings.Compare(s.text, other.text))
 }
 
 // entry is a kept value: at path, the object had the value original in its original version, where the functions return
@@ -139,16 +145,8 @@ func orderOf(v any) []string {
 
 // compare orders entries by their paths. An entry with an order comes behind the others of its path.
 func (e *entry) compare(other *entry) int {
-	bySegment := slices.CompareFunc(e.path, other.path, func(a, b segment) int {
-		if a.isKey != b.isKey {
-			return boolOrder(a.isKey) - boolOrder(b.isKey)
-		}
-		return strings.Compare(a.text, b.text)
-	})
-	if bySegment != 0 {
-		return bySegment
-	}
-	return boolOrder(e.hasOrder) - boolOrder(other.hasOrder)
+	return cmp.Or(
+		slices.CompareFunc(e.path, other.path, segment.compare), boolOrder(e.hasOrder)-boolOrder(other.hasOrder))
 }
 
 // compareAll orders entries by all of their fields.

@@ -58,24 +58,7 @@ func (n *keptNode) add(e *entry) {
 
 // sortedSegments returns the segments of the children of n in the order of paths.
 func (n *keptNode) sortedSegments() []segment {
-	var names, keys []string // a further type to sort makes programs larger
-	for s := range n.children {
-		if s.isKey {
-			keys = append(keys, s.text)
-		} else {
-			names = append(names, s.text)
-		}
-	}
-	slices.Sort(names)
-	slices.Sort(keys)
-	all := make([]segment, 0, len(n.children))
-	for _, name := range names {
-		all = append(all, segment{name, false})
-	}
-	for _, key := range keys {
-		all = append(all, segment{key, true})
-	}
-	return all
+	return slices.SortedFunc(maps.Keys(n.children), segment.compare)
 }
 
 // restoreNode returns current with the values of n. s is the schema of current, and depth the number of segments of its

@@ -8,7 +8,7 @@ import (
 )
 
 // The ConversionReview is that of k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1, with only the fields that a
-// handler uses. The package would enlarge each program.
+// handler uses.
 
 const reviewVersion = "apiextensions.k8s.io/v1"
 

@@ -31,7 +31,9 @@ func NewFieldConverter(c Converter) FieldConverter { return fieldConverter{c} }
 
 // convertFields returns the fields in the new version that correspond to the fields that are owned in the version old.
 // The fields of the metadata stay as they are.
-func (f fieldConverter) convertFields(c *managedFieldsConversion, owned fieldset.Set, old string) (fieldset.Set, error) {
+func (f fieldConverter) convertFields(
+	c *managedFieldsConversion, owned fieldset.Set, old string,
+) (fieldset.Set, error) {
 	before, err := f.convertObject(c, c.object, old)
 	if err != nil {
 		return nil, err

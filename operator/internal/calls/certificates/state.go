@@ -128,18 +128,12 @@ func encodeCertificates(all []*x509.Certificate) []byte {
 	return text
 }
 
-// The functions below are called in many places. Each would be copied to all of them if it was inlined.
-
 // contains reports whether c is in all.
-//
-//go:noinline
 func contains(all []*x509.Certificate, c *x509.Certificate) bool {
 	return slices.ContainsFunc(all, c.Equal)
 }
 
 // filter returns the certificates for which isKept returns true.
-//
-//go:noinline
 func filter(all []*x509.Certificate, isKept func(*x509.Certificate) bool) (kept []*x509.Certificate) {
 	for _, c := range all {
 		if isKept(c) {
@@ -150,8 +144,6 @@ func filter(all []*x509.Certificate, isKept func(*x509.Certificate) bool) (kept 
 }
 
 // union returns the certificates of all lists, each once.
-//
-//go:noinline
 func union(lists ...[]*x509.Certificate) (all []*x509.Certificate) {
 	for _, list := range lists {
 		for _, c := range list {

@@ -9,8 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The types of this file are those of k8s.io/api/admissionregistration/v1, with only the fields that entries have. The
-// package would enlarge each program.
+// The types of this file are those of k8s.io/api/admissionregistration/v1, with only the fields that entries have.
 
 // Entry is an element of the webhooks of a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration.
 type Entry struct {

@@ -28,8 +28,6 @@ func filterOf(query url.Values) filter {
 }
 
 // parameter returns a parameter of a query, without the spaces around it.
-//
-//go:noinline
 func parameter(query url.Values, name string) string { return strings.TrimSpace(query.Get(name)) }
 
 // matches reports whether the filter selects a reconcile, apart from Before.

@@ -60,8 +60,6 @@ func (h *history) addReconcile(r *reconcile) {
 
 // removeFailingLocked removes the failed reconciles of an object by a controller, or by all controllers if controller
 // is empty.
-//
-//go:noinline
 func (h *history) removeFailingLocked(o objectName, controller string) {
 	if len(h.failing) == 0 {
 		return

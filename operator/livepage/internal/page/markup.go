@@ -14,8 +14,6 @@ type markup struct{ builder strings.Builder }
 
 // write writes a constant template. Each % in the template stands for the next text, which is escaped. Example:
 // write("<b>%</b>", "a<b") writes <b>a&lt;b</b>.
-//
-//go:noinline
 func (m *markup) write(template string, texts ...string) {
 	for _, text := range texts {
 		constant, rest, _ := strings.Cut(template, "%")
@@ -28,8 +26,6 @@ func (m *markup) write(template string, texts ...string) {
 
 // text writes a text. It escapes what html.EscapeString escapes. Package html would make each operator 0.07 MB larger,
 // also one without the page, because its table of entities is initialised when a program starts.
-//
-//go:noinline
 func (m *markup) text(text string) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	// A carriage return would end a line of an event: see eventWriter.

@@ -192,8 +192,6 @@ func (p *Page) writeStory(ctx context.Context, m *markup, o objectName) {
 
 // writeHead writes the beginning of a page. below and home are the paths of what the page consists of, and of the page
 // of reconciles.
-//
-//go:noinline
 func (p *Page) writeHead(m *markup, title, below, home string) {
 	m.write(`<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>%</title>`+
 		`<link rel="stylesheet" href="%style.css"><link rel="icon" href="%icon.svg"><script src="%script.js" defer></script></head><body><header><h1><a href="%">%</a></h1><span class="version">%</span>`+

@@ -21,8 +21,6 @@ type objectName struct {
 }
 
 // text returns the name as the causes of reconciles have it, such as "Deployment default/web".
-//
-//go:noinline
 func (o objectName) text() string {
 	if o.Namespace == "" {
 		return o.Kind + " " + o.Name

@@ -267,16 +267,9 @@ func nextOf(r *reconcile) string {
 }
 
 // countText returns a number with what it counts, such as "3 writes".
-//
-//go:noinline
 func countText(count int, noun string) string {
 	if count != 1 {
 		noun += "s"
 	}
-	return decimal(count) + " " + noun
+	return strconv.Itoa(count) + " " + noun
 }
-
-// decimal returns a number as text.
-//
-//go:noinline
-func decimal(number int) string { return strconv.Itoa(number) }

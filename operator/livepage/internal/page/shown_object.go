@@ -32,8 +32,6 @@ type fieldEntry struct {
 }
 
 // decodeObject returns an object, as far as it can be decoded.
-//
-//go:noinline
 func decodeObject(body []byte) *shownObject {
 	o := new(shownObject)
 	_ = kube.Unmarshal(body, o) // conditions of another form are not shown

@@ -28,7 +28,8 @@ func writeState(ctx context.Context, m *markup, s *Sources, recorder *Recorder, 
 		m.write(
 			`<div class="card"><h3>Queue of %</h3><dl><div><dt>ready</dt><dd>%</dd></div><div><dt>waiting</dt><dd>%</dd></div>`+
 				`<div><dt>running</dt><dd>%</dd></div><div><dt>failing</dt><dd class="%">%</dd></div></dl>`,
-			queue.controller, decimal(q.Ready), decimal(q.Waiting), decimal(q.Running), failing, decimal(q.Failing))
+			queue.controller, strconv.Itoa(q.Ready), strconv.Itoa(q.Waiting), strconv.Itoa(q.Running), failing,
+			strconv.Itoa(q.Failing))
 		if q.Oldest >= time.Second {
 			m.write(`<p class="note">the oldest one has been due for %</p>`, shownDuration(q.Oldest))
 		}
@@ -43,14 +44,14 @@ func writeState(ctx context.Context, m *markup, s *Sources, recorder *Recorder, 
 	writeBytes(m, "resident", memory.Resident)
 	writeBytes(m, "heap", memory.Heap)
 	writeBytes(m, "limit", memory.Limit)
-	m.write(`<div><dt>goroutines</dt><dd>%</dd></div></dl></div></div>`, decimal(memory.Goroutines))
+	m.write(`<div><dt>goroutines</dt><dd>%</dd></div></dl></div></div>`, strconv.Itoa(memory.Goroutines))
 	writeFailing(m, recorder.history.failingObjects(), now)
 	m.write(`<h2>Streams</h2><div class="scroll"><table class="list"><thead><tr><th>Resource</th><th>State</th><th>Last event</th><th>Objects</th><th>Memory</th><th>Lists again</th><th>Errors</th></tr></thead><tbody>`)
 	for i := range streams {
 		each := &streams[i]
 		writeStream(m, &each.Stream, each.Synced, each.Watching, each.LastEvent, now)
 		m.write(`<td>%</td><td>%</td><td>%</td><td>%</td></tr>`,
-			decimal(each.Objects), shownBytes(float64(each.Bytes+each.Dictionary)),
+			strconv.Itoa(each.Objects), shownBytes(float64(each.Bytes+each.Dictionary)),
 			strconv.FormatUint(each.Restarts, 10), strconv.FormatUint(each.Errors, 10))
 	}
 	uncached := s.UncachedStreams()
@@ -84,14 +85,15 @@ func writeHealth(m *markup, s *Sources) {
 
 // writeKind writes how many objects of a kind there are, by their conditions.
 func writeKind(m *markup, k *kindCount) {
-	m.write(`<div class="card"><h3>% objects</h3><dl><div><dt>all</dt><dd>%</dd></div>`, k.Resource.Kind, decimal(k.Count))
+	m.write(`<div class="card"><h3>% objects</h3><dl><div><dt>all</dt><dd>%</dd></div>`,
+		k.Resource.Kind, strconv.Itoa(k.Count))
 	if k.Deleting > 0 {
-		m.write(`<div><dt>being deleted</dt><dd>%</dd></div>`, decimal(k.Deleting))
+		m.write(`<div><dt>being deleted</dt><dd>%</dd></div>`, strconv.Itoa(k.Deleting))
 	}
 	m.write(`</dl><p class="badges">`)
 	for i := range k.Conditions {
 		c := &k.Conditions[i]
-		m.write(`<span class="%">% %: %</span> `, classOfCondition(c.Type, c.Status), c.Type, c.Status, decimal(c.Count))
+		m.write(`<span class="%">% %: %</span> `, classOfCondition(c.Type, c.Status), c.Type, c.Status, strconv.Itoa(c.Count))
 	}
 	m.write(`</p></div>`)
 }
@@ -113,11 +115,11 @@ func writeFailing(m *markup, failing []*reconcile, now time.Time) {
 		} else if left > 0 {
 			next = "in " + shownDuration(left)
 		}
-		m.write(`</td><td class="error">%</td><td>%</td><td>%</td></tr>`, r.Error, decimal(r.Attempt), next)
+		m.write(`</td><td class="error">%</td><td>%</td><td>%</td></tr>`, r.Error, strconv.Itoa(r.Attempt), next)
 	}
 	m.write(`</tbody></table></div>`)
 	if hidden > 0 {
-		m.write(`<p class="note">% more fail</p>`, decimal(hidden))
+		m.write(`<p class="note">% more fail</p>`, strconv.Itoa(hidden))
 	}
 }
 
@@ -182,11 +184,11 @@ func shownAge(d time.Duration) string {
 	case d < 10*time.Second:
 		return "a moment"
 	case d < time.Minute:
-		return decimal(int(d/(10*time.Second))*10) + " s"
+		return strconv.Itoa(int(d/(10*time.Second))*10) + " s"
 	case d < time.Hour:
-		return decimal(int(d/time.Minute)) + " min"
+		return strconv.Itoa(int(d/time.Minute)) + " min"
 	default:
-		return decimal(int(d/time.Hour)) + " h"
+		return strconv.Itoa(int(d/time.Hour)) + " h"
 	}
 }
 

@@ -1,6 +1,9 @@
 package page
 
-import "context"
+import (
+	"context"
+	"strconv"
+)
 
 // maxStory bounds the steps of a story.
 const maxStory = 100
@@ -26,7 +29,7 @@ func writeStory(ctx context.Context, m *markup, s *Sources, h *history, o object
 	case 0:
 		m.write(`<p class="note">Nothing that is kept is about this object.</p>`)
 	case maxStory:
-		m.write(`<p class="note">These are the newest % steps.</p>`, decimal(maxStory))
+		m.write(`<p class="note">These are the newest % steps.</p>`, strconv.Itoa(maxStory))
 	}
 }
 
@@ -37,7 +40,7 @@ func writeStoryState(m *markup, o *shownObject) {
 		return
 	}
 	m.write(`<div class="cards"><div class="card"><h3>Now</h3><dl><div><dt>generation</dt><dd>%</dd></div></dl><p class="note">created %</p>`,
-		decimal(int(o.Metadata.Generation)), o.Metadata.CreationTimestamp)
+		strconv.Itoa(int(o.Metadata.Generation)), o.Metadata.CreationTimestamp)
 	if o.Metadata.DeletionTimestamp != "" {
 		m.write(`<p class="note"><span class="badge bad">being deleted</span> since %</p>`, o.Metadata.DeletionTimestamp)
 	}

@@ -33,8 +33,6 @@ func (w *write) isDeletion() bool {
 
 // isConfidential reports whether the content of an object must not be shown: Secrets, tokens, and the reviews of
 // tokens.
-//
-//go:noinline
 func isConfidential(r *wire.Resource, subresource string) bool {
 	return r.Group == "" && r.Plural == "secrets" || r.Group == "authentication.k8s.io" || subresource == "token"
 }

@@ -27,8 +27,7 @@ func reviewResource(group, kind, plural string) wire.Resource {
 	}
 }
 
-// The types below are types of k8s.io/api, with only the fields that an Authorizer uses: the packages of
-// k8s.io/api would enlarge each program.
+// The types below are types of k8s.io/api, with only the fields that an Authorizer uses.
 
 type tokenReview struct {
 	APIVersion string `json:"apiVersion"`

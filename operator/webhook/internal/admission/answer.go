@@ -31,8 +31,6 @@ type answer struct {
 func allowedAnswer() *answer { return &answer{result: ResultAllowed} }
 
 // refusedAnswer returns the answer that refuses a request.
-//
-//go:noinline
 func refusedAnswer(code int32, reason metav1.StatusReason, text string) *answer {
 	return &answer{
 		result: ResultRefused,

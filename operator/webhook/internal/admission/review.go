@@ -8,8 +8,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// The types of this file are those of k8s.io/api/admission/v1, with only the fields that a handler uses. The package
-// would enlarge each program.
+// The types of this file are those of k8s.io/api/admission/v1, with only the fields that a handler uses.
 
 const reviewVersion = "admission.k8s.io/v1"
 
