@@ -1,5 +1,5 @@
 // Package operator runs the parts of a program, and adds what every operator has: flags,
-// configuration, signals, logs, health, metrics and subcommands. [Main] is a whole main
+// configuration, signals, logs, health, metrics and commands. [Main] is a whole main
 // function:
 //
 //	func main() { operator.Main(operator.Watcher[Book](run)) }

@@ -78,13 +78,31 @@ func newFeatures(parts []Part, needs kube.Needs, program *feature.Program) (feat
 	for _, bringer := range bringers {
 		f := bringer.NewFeature()
 		d, err := f.Declare(program)
-		errs = append(errs, err)
+		errs = append(errs, err, checkNames(bringer.FeatureName(), d))
 		made.all = append(made.all, declaredFeature{f, d})
 	}
 	slices.SortStableFunc(made.all, func(a, b declaredFeature) int {
 		return tablePosition(a.declaration) - tablePosition(b.declaration)
 	})
 	return made, errors.Join(errs...)
+}
+
+// checkNames returns an error if the table of names lacks a flag or a command of a feature.
+func checkNames(name string, d feature.Declaration) error {
+	var declared []string
+	for _, f := range d.Flags {
+		declared = append(declared, f.Name)
+	}
+	for _, c := range d.Commands {
+		declared = append(declared, c.Name)
+	}
+	for _, each := range declared {
+		if !slices.ContainsFunc(feature.Names(), func(n feature.Name) bool { return n.Name == each }) {
+			return fmt.Errorf("the feature %s has the flag or command %s, which internal/feature/names.txt lacks: add a line",
+				name, each)
+		}
+	}
+	return nil
 }
 
 // checkParts returns what parts need and the features that they bring, or everything that is wrong with the parts.

@@ -126,8 +126,8 @@ func TestFlagsOfFeatures(t *testing.T) {
 		{"--help", false, 0, "Flags of uninstall:"},
 		{"migrate --dry-run --kubeconfig NOWHERE", true, 0, "the command ran in gadgets-system for gadgets, dry true"},
 		{"migrate --listen :1", true, 2, "-listen"},
-		{"migrate", false, 1, "the command migrate belongs to a part that the program has not: import github.com/yare-go/yare/operator/conversion and add conversion.Between to its parts"},
-		{"permissions --live-page --listen :1", false, 1, "import github.com/yare-go/yare/operator/livepage and add livepage.New() to its parts"},
+		{"migrate", false, 1, "no part of the program has the command migrate: import github.com/yare-go/yare/operator/conversion and add conversion.Between to the parts"},
+		{"permissions --live-page --listen :1", false, 1, "import github.com/yare-go/yare/operator/livepage and add livepage.New() to the parts"},
 	} {
 		parts := []Part{Watcher[gadget](idle)}
 		if test.isWith {

@@ -56,10 +56,10 @@ func (f installFlags) names(program string) (name, namespace string, err error) 
 	namespace = cmp.Or(f.namespace, installNamespaceOf(name))
 	// The Service has the name too.
 	if problems := validation.IsDNS1035Label(name); len(problems) > 0 {
-		return "", "", fmt.Errorf("%q is no name for all objects, so give another one with --name-prefix: %s", name, problems[0])
+		return "", "", fmt.Errorf("the name %q is not valid for the objects of the installation: %s: give another name with --name-prefix", name, problems[0])
 	}
 	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-		return "", "", fmt.Errorf("%q is no name of a namespace, so give another one with --namespace: %s", namespace, problems[0])
+		return "", "", fmt.Errorf("the name %q is not valid for a namespace: %s: give another name with --namespace", namespace, problems[0])
 	}
 	if problems := validation.IsValidLabelValue(program); len(problems) > 0 {
 		return "", "", fmt.Errorf("the name of the program, %q, is no value of a label, so rename its file: %s", program, problems[0])

@@ -170,7 +170,7 @@ func TestManifestsThatAreWrong(t *testing.T) {
 		"--image i:1 --memory-limit 12parsec":     {1, []string{"--memory-limit", "128Mi"}},
 		"--image i:1 --listen 127.0.0.1:8080":     {1, []string{"--listen", "such as :8080"}},
 		"--image i:1 --service-monitor":           {1, []string{"give --listen"}},
-		"--image i:1 --tls-secret a":              {1, []string{"--tls-secret", "add secure.New() to its parts"}},
+		"--image i:1 --tls-secret a":              {1, []string{"--tls-secret", "add secure.New() to the parts"}},
 		"--image i:1 --network-policy-from a":     {2, []string{"kubernetes.io/metadata.name=monitoring"}},
 		"--image i:1 --namespace No_Name":         {2, []string{"-namespace"}},
 		"--image i:1 --name-prefix 1st":           {1, []string{`"1st"`, "--name-prefix"}},

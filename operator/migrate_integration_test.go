@@ -113,7 +113,7 @@ func TestMigrateByTheCommandLine(t *testing.T) {
 	if status, _, stderr := call("B", "migrate"); status != 1 || !strings.Contains(stderr, "the cluster has no definition "+definition) {
 		t.Errorf("without a definition: status %d, %s", status, stderr)
 	}
-	if status, _, stderr := call("A", "migrate"); status != 1 || !strings.Contains(stderr, "import github.com/yare-go/yare/operator/conversion and add conversion.Between to its parts") {
+	if status, _, stderr := call("A", "migrate"); status != 1 || !strings.Contains(stderr, "import github.com/yare-go/yare/operator/conversion and add conversion.Between to the parts") {
 		t.Errorf("without a converter: status %d, %s", status, stderr)
 	}
 	install("A")

@@ -148,7 +148,7 @@ func (r *partsRun) startFeatures(ctx context.Context, ending <-chan struct{}) er
 	r.runtime.Observer = r.env.features.observe(r.runtime.Observer)
 	h := &feature.Host{
 		Runtime: r.runtime, Client: r.fencedClient, NewClient: r.env.newFeatureClient, WithHandlers: r.withRequestHandlers,
-		UncachedStreams: r.group.tracker.States, AddPage: r.pages.addPage, Serve: r.serve, AddCertificate: r.addCertificate,
+		UncachedStreams: r.group.tracker.States, AddPage: r.pages.addPage, Serve: r.addListener, AddCertificate: r.addCertificate,
 		CertificateEnds: r.certificateEnds, Leadership: r.env.election.leadershipText, UnreadyReasons: r.unreadyReasons,
 		Ending: ending, Fail: r.group.fail,
 	}
@@ -185,8 +185,8 @@ func (r *partsRun) unreadyReasons() []string {
 	return r.pages.readiness.unreadyReasons()
 }
 
-// serve has servePages serve what a listener accepts.
-func (r *partsRun) serve(listener net.Listener, wrap func(pages http.Handler) http.Handler) {
+// addListener adds a listener, which servePages serves.
+func (r *partsRun) addListener(listener net.Listener, wrap func(pages http.Handler) http.Handler) {
 	r.served = append(r.served, servedListener{listener, wrap})
 }
 
@@ -194,10 +194,10 @@ func (r *partsRun) serve(listener net.Listener, wrap func(pages http.Handler) ht
 // and makeReadiness.
 func (r *partsRun) servePages() {
 	if listener := r.env.listeners.probes; listener != nil {
-		r.serve(listener, func(http.Handler) http.Handler { return r.pages.probes })
+		r.addListener(listener, func(http.Handler) http.Handler { return r.pages.probes })
 	}
 	if listener := r.env.listeners.pages; listener != nil {
-		r.serve(listener, func(pages http.Handler) http.Handler { return pages })
+		r.addListener(listener, func(pages http.Handler) http.Handler { return pages })
 	}
 	for _, each := range r.served {
 		r.servers = append(r.servers, serve(each.Listener, each.wrap(r.pages.mux), r.env.log, r.group.fail))

@@ -40,17 +40,17 @@ type Program struct {
 	// another program of the same code: see "manifests --check". Default: the name of the executable file. A copy of
 	// the file under another name is then another program, which leads beside the first one.
 	Name string
-	// Flags adds flags to the flags of Main. All subcommands that need the parts accept these
-	// flags. The subcommand manifests passes them on to the Deployment. A flag with the name of a
+	// Flags adds flags to the flags of Main. All commands that need the parts accept these
+	// flags. The command manifests passes them on to the Deployment. A flag with the name of a
 	// built-in flag is an error.
 	Flags func(flags *flag.FlagSet)
 	// Parts returns the parts of the program. Main calls Parts once, after the flags have been
-	// parsed. The subcommands crd, permissions, manifests, uninstall, migrate and help call Parts too, so it
+	// parsed. All commands but version call Parts too, so it
 	// must work without a cluster, and without flags that only a running program needs: see BeforeRun.
 	// Main prints an error of Parts as it is, and ends. The help then leaves out the kinds.
 	Parts func() ([]Part, error)
 	// BeforeRun checks and prepares what only a running program needs, such as flags that must be given and
-	// connections to other services. The subcommand run alone calls BeforeRun, once in each process, after Parts and
+	// connections to other services. The command run alone calls BeforeRun, once in each process, after Parts and
 	// before it makes the client and starts the parts. With leader election, a replica calls BeforeRun before it stands
 	// by. ctx ends with the first signal. Main prints an error of BeforeRun as it is, and ends with the status 1.
 	BeforeRun func(ctx context.Context) error
@@ -71,7 +71,7 @@ type Program struct {
 	// Several requests may call Metrics concurrently. A metric must not have the name of a metric
 	// in docs/metrics.md. A panic is logged, and leaves out what Metrics has written.
 	Metrics func(w io.Writer)
-	// Manifests changes the objects that the subcommand manifests prints: see [EditManifest] and
+	// Manifests changes the objects that the command manifests prints: see [EditManifest] and
 	// [AddManifest]. Main prints an error of Manifests as it is, and ends.
 	Manifests func(m *Manifests) error
 	// Log receives the log of the program, in place of the standard error stream. Log decides
@@ -88,7 +88,7 @@ func Main(parts ...Part) {
 	Program{Parts: func() ([]Part, error) { return parts, nil }}.Main()
 }
 
-// Main runs the program, and does not return. Its subcommands:
+// Main runs the program, and does not return. Its commands:
 //
 //	run       run all parts until a signal, or until one of them fails; the default
 //	crd       print the CustomResourceDefinitions of all parts as YAML, except those that
@@ -99,10 +99,9 @@ func Main(parts ...Part) {
 //	manifests print the objects that install the program in a cluster, or write them as a base
 //	          of Kustomize or a chart of Helm
 //	uninstall remove what manifests has printed from the cluster
-//	migrate   store all objects of the program's kinds in their storage version
 //	version   print the versions of the program, of yare and of Go, from the build information
 //
-// With --help it explains its flags. The exit status is 0 after SIGINT or SIGTERM, 1 after an
+// Features add commands: package conversion has migrate. With --help it explains its flags. The exit status is 0 after SIGINT or SIGTERM, 1 after an
 // error, and 2 if the command line is wrong. After a signal the parts may finish. A second
 // signal ends the program at once.
 //

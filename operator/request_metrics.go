@@ -44,7 +44,7 @@ func (m *requestMetrics) handler(next wire.Handler) wire.Handler {
 	})
 }
 
-// recordRequest counts r, which took so long with its repetitions.
+// recordRequest counts r. took is the duration of r with its repetitions.
 func (m *requestMetrics) recordRequest(r *wire.Request, response *wire.Response, err error, took time.Duration) {
 	resource := r.Resource.String()
 	if r.Subresource != "" {

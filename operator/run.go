@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/yare-go/yare/controller"
@@ -44,7 +45,12 @@ func newRunFeatures(ctx context.Context, c *kube.Client, parts []Part) (*feature
 	}
 	program.Namespace, program.IsTest = access.CheckedNamespace(ctx)
 	program.IsStrict = program.IsTest
-	_, made, err := checkParts(parts, program)
+	needs, made, err := checkParts(parts, program)
+	if err != nil {
+		return nil, err
+	}
+	needed, _, err := made.setFlags(nil)
+	program.Needs.Access = append(slices.Clone(needs.Access), needed...)
 	return &made, err
 }
 
@@ -52,7 +58,7 @@ func newRunFeatures(ctx context.Context, c *kube.Client, parts []Part) (*feature
 type environment struct {
 	log *slog.Logger
 	// listeners take requests to the program. Whoever opens the listeners closes them. The program serves them only while
-	// it runs. Without a listener nothing is counted.
+	// it runs.
 	listeners listeners
 	// problems reports the problems of requests. It may be nil.
 	problems *problems.Reporter

@@ -15,8 +15,8 @@ import (
 // keeps no object of them in any representation.
 const uncachedRepresentation = "uncached"
 
-// registerStreamMetrics registers the metrics of the streams of a cache, of which stats returns what they are, and of
-// the streams that parts follow without the cache. Those have only the metrics that concern the watch.
+// registerStreamMetrics registers the metrics of streams. stats returns the streams of the cache. uncached returns the
+// streams that parts follow without the cache, which have only the metrics that concern the watch.
 func registerStreamMetrics(r *metrics.Registry, stats func() []cache.Stats, uncached func() []follow.StreamState) {
 	for _, each := range []struct {
 		kind       metrics.Kind

@@ -304,7 +304,7 @@ func TestWebhookFlagsThatAreWrong(t *testing.T) {
 		operator.CheckText(t, args, stderr, c.want)
 	}
 	for _, args := range []string{"manifests --image=i:1 --webhook-entries", "manifests --image=i:1 --webhook-secret=a", "manifests --image=i:1 --webhook-annotation=a=b", "revoke-webhook-authority"} {
-		if status, _, stderr := operator.Call(strings.Fields(args), operator.Watcher[operator.Gadget](operator.Idle)); status != 1 || !strings.Contains(stderr, "import github.com/yare-go/yare/operator/webhook and add webhook.Validate to its parts") {
+		if status, _, stderr := operator.Call(strings.Fields(args), operator.Watcher[operator.Gadget](operator.Idle)); status != 1 || !strings.Contains(stderr, "import github.com/yare-go/yare/operator/webhook and add webhook.Validate to the parts") {
 			t.Errorf("%s without webhooks: status %d, %s", args, status, stderr)
 		}
 	}

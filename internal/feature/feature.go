@@ -11,6 +11,14 @@
 //	Checker      CheckDefinitions, CheckObjects                  the calls of API servers
 //	Uninstaller  ResourcesBefore, SecretsAfter                   the calls of API servers
 //
+// Which command of a program calls which method:
+//
+//	Declare, and Check of its declaration   each command but help and version. help calls Declare alone
+//	Install                                 manifests
+//	CheckDefinitions, CheckObjects          manifests with --check
+//	Observe, Start, UnreadyReasons, End     run, and operator.Run
+//	ResourcesBefore, SecretsAfter           uninstall
+//
 // Package operator/internal/calls has the calls of API servers. It is the feature of operator/webhook and of
 // operator/conversion.
 package feature
@@ -38,7 +46,7 @@ type Feature interface {
 	// Install adds to p what an installation has because of the feature, or returns what is wrong with the flags of an
 	// installation.
 	Install(p *Plan) error
-	// Start begins to serve by what h lends, before the parts of the program start. ctx ends when the parts have ended.
+	// Start starts the feature, with what h lends, before the parts of the program start. ctx ends when the parts have ended.
 	// The pages of h are served until a second later. An error ends the program.
 	Start(ctx context.Context, h *Host) error
 	// UnreadyReasons returns why the program is not ready. Several goroutines call it at any time after Declare.
@@ -87,13 +95,13 @@ type Bringer interface {
 
 // Declaration is what a feature adds to the command line and to the checks of the parts.
 type Declaration struct {
-	// Flags are the flags of the feature, and Commands are its commands. What names.txt lacks is not accepted.
+	// Flags are the flags of the feature, and Commands are its commands. names.txt must have them.
 	Flags    []Flag
 	Commands []Command
 	// Converted are the kinds whose objects API servers convert between versions by calls to the program.
 	Converted []schema.GroupKind
-	// Check returns the permissions that the flags need, or what is wrong with the flags together. It is called once all
-	// flags of all features are set, for the features in the order of names.txt. It may change the Pages of the program. It
+	// Check returns the permissions that the flags need, or what is wrong with the flags together. It is called once, when
+	// all flags of all features are set, for the features in the order of names.txt. It may change the Pages of the program. It
 	// must not be nil.
 	Check func() ([]kube.Access, error)
 }

@@ -13,7 +13,8 @@ var table string
 type Name struct {
 	// IsCommand is true for a command. IsIgnored is true for a flag that a program without the feature ignores.
 	IsCommand, IsIgnored bool
-	// Package is the package that brings the flag or the command, below the module, and Part is how a program calls it.
+	// Package is the package that brings the flag or the command, below the module. Part is the Go expression of a part that
+	// brings it, such as livepage.New().
 	Package, Part string
 	// Name is the name of the flag or the command.
 	Name string
@@ -60,6 +61,6 @@ func (n Name) String() string {
 // MissingError returns the error of a program that is called with the flag or the command, and has no part that brings
 // it.
 func (n Name) MissingError(module string) error {
-	return fmt.Errorf("%s belongs to a part that the program has not: import %s/%s and add %s to its parts, or leave it out",
+	return fmt.Errorf("no part of the program has %s: import %s/%s and add %s to the parts, or leave it out",
 		n, module, n.Package, n.Part)
 }

@@ -34,7 +34,8 @@ type Program struct {
 
 // Pages is where a program serves its pages.
 type Pages struct {
-	// Address is the address, such as :8080, or empty. Flag is the flag that gives the address.
+	// Address is the address, such as :8080, or empty. Flag is the flag that gives the address. For the command manifests,
+	// the Install of operator/secure may set both, after the Check of all features.
 	Address, Flag string
 	// IsChecked is true if the pages are served to readers with a permission only.
 	IsChecked bool
@@ -81,12 +82,14 @@ type Host struct {
 	WithHandlers func(*kube.Client) *kube.Client
 	// UncachedStreams returns the streams that the parts follow without the cache.
 	UncachedStreams func() []follow.StreamState
-	// AddPage adds a page to those of the program. It returns an error if the pattern of [http.ServeMux] is not valid or
+	// AddPage adds a page to those of the program, which a program without an address does not serve. It returns an error if
+	// the pattern of [http.ServeMux] is not valid or
 	// conflicts with another.
 	AddPage func(pattern string, handler http.Handler) error
 	// Serve serves what a listener accepts, with the limits of the pages, once all features have started. It serves nothing
-	// in a program without an address for pages, without checked readers, and without an [Observer]. wrap returns the
-	// handler of the requests. It gets the handler of all pages. The program closes the listener when it ends its pages.
+	// unless the program has an address for pages or for its health, or checked readers, or a feature that is an [Observer].
+	// wrap returns the handler of the requests. It gets the handler of all pages. The program closes the listener when it
+	// ends its pages.
 	Serve func(listener net.Listener, wrap func(pages http.Handler) http.Handler)
 	// AddCertificate adds a certificate to the metrics and to CertificateEnds. end returns when the certificate ends. use
 	// says what it is for, such as pages.

@@ -103,7 +103,7 @@ func migratedKinds(needs kube.Needs) (kinds []migration.Kind, err error) {
 }
 
 // fieldConverter returns the converter of managedFields for a kind, or nil for a kind without conversions.
-func (m *migrator) fieldConverter(kind schema.GroupKind) migration.FieldConverter {
+func (m *migrator) fieldConverter(kind schema.GroupKind) *migration.FieldConverter {
 	for _, k := range m.kinds {
 		if k.GroupKind() == kind {
 			return migration.NewFieldConverter(plainConverter{k})

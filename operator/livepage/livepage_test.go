@@ -112,7 +112,7 @@ func TestWhereTheLivePageIsServed(t *testing.T) {
 		{programWithPage, "--live-page --listen 10.0.0.1:8080", 2, "--listen with a loopback address"},
 		{programWithPage, "--live-page --listen-probes 127.0.0.1:8080", 2, "give it --listen-secure"},
 		{programWithPage, "--live-page=perhaps --listen-secure :8443", 2, `invalid value "perhaps" for flag -live-page`},
-		{programWithoutPage, "--live-page --listen 127.0.0.1:8080", 1, "add livepage.New() to its parts"},
+		{programWithoutPage, "--live-page --listen 127.0.0.1:8080", 1, "add livepage.New() to the parts"},
 		{programWithoutPage, "permissions --live-page --listen-secure :8443", 1, "import github.com/yare-go/yare/operator/livepage"},
 		{programWithPage, "permissions --live-page --listen-secure :8443", 0, ""},
 		{programWithPage, "permissions --live-page --listen localhost:8080", 0, ""},

@@ -100,7 +100,7 @@ func TestSecureFlags(t *testing.T) {
 		{"with", "manifests --image i:1 --service-monitor", 1, "--service-monitor with --listen-secure needs --tls-secret"},
 		{"with", "manifests --image i:1 --listen-secure 127.0.0.1:8443", 1, "give --listen-secure the number of a port"},
 		{"with", "--listen-secure 127.0.0.1:0 --tls-cert /no/cert --tls-key /no/key", 1, "the certificate that --tls-cert and --tls-key give"},
-		{"without", "--listen-secure :0", 1, "import github.com/yare-go/yare/operator/secure and add secure.New() to its parts"},
+		{"without", "--listen-secure :0", 1, "import github.com/yare-go/yare/operator/secure and add secure.New() to the parts"},
 	} {
 		kubeconfig := ""
 		if !strings.HasPrefix(test.args, "manifests") {
@@ -147,7 +147,7 @@ func TestManifestsServeMetricsOverTLS(t *testing.T) {
 		want  string
 		ports int
 	}{
-		{"", "run --leader-elect --listen-secure=:8443 --listen-probes=:8081", 2},
+		{"", "run --leader-elect --listen-probes=:8081 --listen-secure=:8443", 2},
 		{" --watch-namespace a", "run --leader-elect --listen-probes=:8081 --watch-namespace=a", 1},
 		{" --listen :8081", "run --leader-elect --listen-probes=:8082 --listen=:8081", 2},
 	} {

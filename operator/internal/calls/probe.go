@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/calls/configuration"
 )
 
@@ -94,7 +93,7 @@ func (p *prober) waitForCalls(
 	}
 }
 
-// waitForNoCalls waits until a dry run as those of waitForCalls reaches the prober no more, or ctx ends.
+// waitForNoCalls waits until the API server no longer calls the prober for a dry run, or ctx ends.
 func (p *prober) waitForNoCalls(ctx context.Context, client *kube.Client, namespace, name string) {
 	for isCalled := true; isCalled && ctx.Err() == nil; {
 		for isSeen := true; isSeen; { // the calls of before
@@ -117,15 +116,9 @@ func (p *prober) waitForNoCalls(ctx context.Context, client *kube.Client, namesp
 	}
 }
 
-// tryConfigMap makes a dry run of a new ConfigMap. The types of package kube for writes would enlarge each program.
+// tryConfigMap makes a dry run of a new ConfigMap.
 func tryConfigMap(ctx context.Context, client *kube.Client, namespace, name string) error {
-	_, err := client.Do(ctx, &wire.Request{
-		Verb: wire.VerbCreate,
-		Resource: wire.Resource{
-			GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Plural: "configmaps",
-		},
-		Namespace: namespace, Query: url.Values{"dryRun": {"All"}},
-		Body: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `"}}`),
-	})
+	_, err := kube.Create(ctx, client,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, kube.DryRun())
 	return err
 }

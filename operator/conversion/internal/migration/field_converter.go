@@ -17,21 +17,15 @@ type Converter interface {
 	Convert(object []byte, version string) ([]byte, error)
 }
 
-// FieldConverter converts field sets of managers between the versions of a kind. [NewFieldConverter] makes one. The
-// linker leaves its code out of a program that does not call NewFieldConverter.
-type FieldConverter interface {
-	convertFields(c *managedFieldsConversion, owned fieldset.Set, old string) (fieldset.Set, error)
-}
-
-// fieldConverter is the FieldConverter of a Converter.
-type fieldConverter struct{ converter Converter }
+// FieldConverter converts field sets of managers between the versions of a kind, by a Converter.
+type FieldConverter struct{ converter Converter }
 
 // NewFieldConverter returns the FieldConverter for the kind of a Converter.
-func NewFieldConverter(c Converter) FieldConverter { return fieldConverter{c} }
+func NewFieldConverter(c Converter) *FieldConverter { return &FieldConverter{c} }
 
 // convertFields returns the fields in the new version that correspond to the fields that are owned in the version old.
 // The fields of the metadata stay as they are.
-func (f fieldConverter) convertFields(
+func (f *FieldConverter) convertFields(
 	c *managedFieldsConversion, owned fieldset.Set, old string,
 ) (fieldset.Set, error) {
 	before, err := f.convertObject(c, c.object, old)
@@ -60,7 +54,7 @@ func (f fieldConverter) convertFields(
 }
 
 // convertPart converts a part of the content of an object from the version old to the new version.
-func (f fieldConverter) convertPart(
+func (f *FieldConverter) convertPart(
 	c *managedFieldsConversion, content map[string]any, old string,
 ) (map[string]any, error) {
 	part := maps.Clone(content)
@@ -88,7 +82,7 @@ func (f fieldConverter) convertPart(
 
 // convertObject returns the content of an object in a version: the members that managers own in it, without the
 // metadata.
-func (f fieldConverter) convertObject(c *managedFieldsConversion, raw []byte, version string) (map[string]any, error) {
+func (f *FieldConverter) convertObject(c *managedFieldsConversion, raw []byte, version string) (map[string]any, error) {
 	var from struct {
 		APIVersion string `json:"apiVersion"`
 	}

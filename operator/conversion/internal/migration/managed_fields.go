@@ -19,7 +19,7 @@ import (
 type managedFieldsConversion struct {
 	definition *liveDefinition
 	// converter is nil if all versions have equal fields. Then a field set is valid in each version.
-	converter FieldConverter
+	converter *FieldConverter
 	// version is the version to which the entries are converted.
 	version string
 	// object is the object as JSON, in a served version.

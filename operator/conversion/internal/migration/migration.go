@@ -50,7 +50,7 @@ type Kind struct {
 	// StorageVersion is the version in which the definition of the program stores objects.
 	StorageVersion string
 	// Converter is nil for a kind whose versions have equal fields.
-	Converter FieldConverter
+	Converter *FieldConverter
 	// GiveUpConversion removes what the program owns of spec.conversion of the definition, unless objects may have to be
 	// converted for users. It reports whether there was something to remove. It is nil for a kind without a converter.
 	GiveUpConversion func(context.Context) (bool, error)
