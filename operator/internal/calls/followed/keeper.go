@@ -95,8 +95,8 @@ type Problem struct {
 	text string
 }
 
-// Record records how an attempt has ended. It calls log with err if the attempt before has ended in another way. It does
-// nothing after the end of ctx.
+// Record records how an attempt has ended. It calls log with err if the attempt before has ended in another way. It
+// does nothing after the end of ctx.
 func (p *Problem) Record(ctx context.Context, err error, log func(error)) {
 	text := ""
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package followed reads, watches and writes one object of the cluster, and knows what a keeper has seen of the object.
 // A keeper brings an object to the state that is due, whatever others do to the object. The objects are the webhook
-// configurations, their Namespace, the Secret of their certificates, and the CustomResourceDefinitions whose objects are
-// converted.
+// configurations, their Namespace, the Secret of their certificates, and the CustomResourceDefinitions whose objects
+// are converted.
 //
 // [Deployment] is only read: it says whether the installation of the program is being removed.
 //
@@ -16,8 +16,8 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Reference is one object, which it reads, watches and writes by any client. T has the fields of the object that matter.
-// A Reference is safe for concurrent use.
+// Reference is one object, which it reads, watches and writes by any client. T has the fields of the object that
+// matter. A Reference is safe for concurrent use.
 type Reference[T any] struct {
 	// The methods of Reference are compiled for each T. So the methods of Address, which know no T, do the work.
 	Address

@@ -89,9 +89,11 @@ func (d *difference) compareObjects(path string, s *crd.Schema, before any, afte
 	}
 }
 
-// compareKeyedLists adds the difference of a list whose items have keys. New items are added at the end. A defaulter may
-// have added an item that is there already.
-func (d *difference) compareKeyedLists(path string, s *crd.Schema, before any, after []any, request jsontree.KeyedList) {
+// compareKeyedLists adds the difference of a list whose items have keys. New items are added at the end. A defaulter
+// may have added an item that is there already.
+func (d *difference) compareKeyedLists(
+	path string, s *crd.Schema, before any, after []any, request jsontree.KeyedList,
+) {
 	old, _ := jsontree.KeyedListOf(s, before)
 	wanted := make(map[string]any, len(after))
 	for _, each := range after {
