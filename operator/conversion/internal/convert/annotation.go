@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 const (
@@ -36,5 +37,5 @@ type Mark struct {
 
 // encode returns the JSON of m.
 func (m Mark) encode() string {
-	return string(appendValue(nil, map[string]any{"original": m.OriginalVersion, "reason": m.Reason}))
+	return string(jsontree.Append(nil, map[string]any{"original": m.OriginalVersion, "reason": m.Reason}))
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // A converted is an object for tests.
@@ -41,11 +42,11 @@ func convertText(t testing.TB, k *Kind, object, target string) converted {
 // canonical returns the JSON of an object with sorted members.
 func canonical(t testing.TB, object string) string {
 	t.Helper()
-	v, isObject := parseJSONObject([]byte(object))
+	v, isObject := jsontree.ParseObject([]byte(object))
 	if !isObject {
 		t.Fatalf("no object: %s", object)
 	}
-	return string(appendValue(nil, v))
+	return string(jsontree.Append(nil, v))
 }
 
 // There and back is the identity, and there, back and there gives the same bytes. What the target cannot express is kept.
@@ -159,10 +160,10 @@ func TestEdits(t *testing.T) {
 				t.Fatalf("%s is not in %s", c.old, there)
 			}
 			back := convertText(t, k, edited, "v1")
-			before, _ := parseJSONObject([]byte(home))
-			change, _ := parseJSONObject([]byte("{" + c.want + "}"))
+			before, _ := jsontree.ParseObject([]byte(home))
+			change, _ := jsontree.ParseObject([]byte("{" + c.want + "}"))
 			maps.Copy(before["spec"].(map[string]any), change)
-			if want := string(appendValue(nil, before)); string(back.Object) != want {
+			if want := string(jsontree.Append(nil, before)); string(back.Object) != want {
 				t.Errorf("got  %s\nwant %s", back.Object, want)
 			}
 		})
@@ -219,7 +220,7 @@ func TestForgedAnnotations(t *testing.T) {
 			if path := check.misfit(check.root, o.content, ""); path != "" {
 				t.Errorf("%s does not fit the schema: %s", path, home.Object)
 			}
-			if spec := string(appendValue(nil, o.content["spec"])); !strings.Contains(spec, c.wantSpec) {
+			if spec := string(jsontree.Append(nil, o.content["spec"])); !strings.Contains(spec, c.wantSpec) {
 				t.Errorf("the spec is %s, want %s", spec, c.wantSpec)
 			}
 			left := keptText(home, "v1")
@@ -269,8 +270,8 @@ func TestObjectsThatDoNotFit(t *testing.T) {
 			for _, e := range got.record("v1").sections["v2"] {
 				content, _ = put(nilSchemaOf(k), content, e.path, e.original).(map[string]any)
 			}
-			if !areEqual(o.content, content) {
-				t.Errorf("home was %s\nand is  %s with %s", appendValue(nil, o.content), appendValue(nil, content), home.Metadata.Annotations)
+			if !jsontree.Equal(o.content, content) {
+				t.Errorf("home was %s\nand is  %s with %s", jsontree.Append(nil, o.content), jsontree.Append(nil, content), home.Metadata.Annotations)
 			}
 		})
 	}
@@ -288,16 +289,16 @@ func put(c *schemaCheck, v any, path []segment, value any) any {
 		}
 		if path[0].isKey {
 			s := c.root.Properties["spec"].Properties["ports"]
-			list, _ := keyedListOf(s, v)
-			changed := list.clone()
-			changed.set(path[0].text, walk(list.item(path[0].text), path[1:]))
-			return changed.list()
+			list, _ := jsontree.KeyedListOf(s, v)
+			changed := list.Clone()
+			changed.Set(path[0].text, walk(list.Item(path[0].text), path[1:]))
+			return changed.List()
 		}
 		object, _ := v.(map[string]any)
 		if object = maps.Clone(object); object == nil {
 			object = make(map[string]any)
 		}
-		setMember(object, path[0].text, walk(memberOf(object, path[0].text), path[1:]))
+		jsontree.SetMember(object, path[0].text, walk(jsontree.Member(object, path[0].text), path[1:]))
 		return object
 	}
 	return walk(v, path)
@@ -322,11 +323,11 @@ func TestPartsOfObjects(t *testing.T) {
 			t.Parallel()
 			there := convertText(t, k, text, "v2")
 			back := convertText(t, k, string(there.Object), "v1")
-			want, _ := parseJSONObject([]byte(text))
+			want, _ := jsontree.ParseObject([]byte(text))
 			if want["metadata"] == nil {
 				want["metadata"] = map[string]any{} // an API server refuses a result without metadata
 			}
-			if want := string(appendValue(nil, want)); there.IsIncomplete || string(back.Object) != want {
+			if want := string(jsontree.Append(nil, want)); there.IsIncomplete || string(back.Object) != want {
 				t.Errorf("home  %s\nthere %s\nback  %s", want, there.Object, back.Object)
 			}
 		})
@@ -575,7 +576,7 @@ func FuzzAnnotation(f *testing.F) {
 			t.Fatalf("%s does not fit: %s", path, home.Object)
 		}
 		there := convertText(t, k, string(home.Object), "v2")
-		if back := convertText(t, k, string(there.Object), "v1"); !areEqual(parseValue(back.Object).(map[string]any)["spec"], parseValue(home.Object).(map[string]any)["spec"]) {
+		if back := convertText(t, k, string(there.Object), "v1"); !jsontree.Equal(jsontree.Parse(back.Object).(map[string]any)["spec"], jsontree.Parse(home.Object).(map[string]any)["spec"]) {
 			t.Fatalf("home %s\nback %s", home.Object, back.Object)
 		}
 	})

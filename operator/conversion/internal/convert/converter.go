@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 const (
@@ -105,7 +107,7 @@ func (c *converter) keepDifference(d directedStep, original, returned map[string
 	kept := difference(check.root, original, returned)
 	if section := record.sections[d.to]; len(section) > 0 {
 		r := c.restorer(d.from)
-		if areEqual(r.restore(section, returned), original) {
+		if jsontree.Equal(r.restore(section, returned), original) {
 			kept = withoutLeftoverMarks(section) // the old section still restores the original
 		} else {
 			kept = mergeEntries(kept, slices.DeleteFunc(slices.Clone(section), func(e *entry) bool { return !e.isLeftover }))

@@ -3,6 +3,7 @@ package convert
 import (
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // maxDecodableDepth bounds how deep a value is searched for what does not decode. Below, a value is taken or left as a
@@ -36,34 +37,34 @@ func (d *decodable) part(s *crd.Schema, v any, wrap func(any) map[string]any, de
 		return v
 	}
 	if depth == maxDecodableDepth {
-		return missing{}
+		return jsontree.Missing{}
 	}
 	var rest any
 	switch v := v.(type) {
 	case map[string]any:
 		object := make(map[string]any, len(v))
-		for _, name := range sortedNames(v) {
+		for _, name := range jsontree.SortedNames(v) {
 			inner := func(v any) map[string]any { return wrap(map[string]any{name: v}) }
-			setMember(object, name, d.part(propertyOf(s, name), v[name], inner, depth+1))
+			jsontree.SetMember(object, name, d.part(jsontree.Property(s, name), v[name], inner, depth+1))
 		}
 		rest = object
 	case []any:
 		if s == nil || s.ListType != "map" {
-			return missing{}
+			return jsontree.Missing{}
 		}
 		list := []any{}
 		for _, each := range v {
 			inner := func(v any) map[string]any { return wrap([]any{v}) }
-			if item := d.part(s.Items, each, inner, depth+1); item != (missing{}) {
+			if item := d.part(s.Items, each, inner, depth+1); item != (jsontree.Missing{}) {
 				list = append(list, item)
 			}
 		}
 		rest = list
 	default:
-		return missing{}
+		return jsontree.Missing{}
 	}
 	if !decodes(rest) {
-		return missing{}
+		return jsontree.Missing{}
 	}
 	return rest
 }

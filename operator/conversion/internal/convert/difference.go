@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // difference returns the entries for an object whose content is original, where the functions return the content
@@ -32,7 +33,7 @@ type differences []*entry
 
 // compare adds the difference of two values at path.
 func (d *differences) compare(path []segment, s *crd.Schema, original, returned any) {
-	if areEqual(original, returned) {
+	if jsontree.Equal(original, returned) {
 		return
 	}
 	originalObject, isOriginalObject := original.(map[string]any)
@@ -41,15 +42,15 @@ func (d *differences) compare(path []segment, s *crd.Schema, original, returned 
 		d.compareObjects(path, s, originalObject, returnedObject)
 		return
 	}
-	if original != (missing{}) && returned != (missing{}) {
-		originalList, isOriginalKeyed := keyedListOf(s, original)
-		returnedList, isReturnedKeyed := keyedListOf(s, returned)
+	if original != (jsontree.Missing{}) && returned != (jsontree.Missing{}) {
+		originalList, isOriginalKeyed := jsontree.KeyedListOf(s, original)
+		returnedList, isReturnedKeyed := jsontree.KeyedListOf(s, returned)
 		if isOriginalKeyed && isReturnedKeyed {
 			d.compareKeyedLists(path, s, originalList, returnedList)
 			return
 		}
 	}
-	if returned == any(missing{}) {
+	if returned == any(jsontree.Missing{}) {
 		d.addAbsent(path, s, original, len(path))
 		return
 	}
@@ -62,85 +63,74 @@ func (d *differences) compare(path []segment, s *crd.Schema, original, returned 
 func (d *differences) addAbsent(path []segment, s *crd.Schema, original any, n int) {
 	object, _ := original.(map[string]any)
 	for name, value := range object {
-		d.addAbsent(append(path, segment{name, false}), propertyOf(s, name), value, n)
+		d.addAbsent(append(path, segment{name, false}), jsontree.Property(s, name), value, n)
 	}
-	list, isKeyed := keyedListOf(s, original)
-	isKeyed = isKeyed && len(list.keys) > 0
+	list, isKeyed := jsontree.KeyedListOf(s, original)
+	isKeyed = isKeyed && len(list.Keys) > 0
 	if isKeyed {
-		for _, key := range list.keys {
-			d.addAbsentItem(append(path, segment{key, true}), s, list.items[key], n)
+		for _, key := range list.Keys {
+			d.addAbsentItem(append(path, segment{key, true}), s, list.Items[key], n)
 		}
-		*d = append(*d, &entry{path: slices.Clone(path), original: orderValue(list.keys), returned: []any{}, hasOrder: true})
+		*d = append(*d, &entry{path: slices.Clone(path), original: orderValue(list.Keys), returned: []any{}, hasOrder: true})
 	}
 	if len(object) == 0 && !isKeyed {
-		*d = append(*d, &entry{path: slices.Clone(path), original: original, returned: missing{}, absentDepth: n})
+		*d = append(*d, &entry{path: slices.Clone(path), original: original, returned: jsontree.Missing{}, absentDepth: n})
 	}
 }
 
 // addAbsentItem adds the fields of an item of a list of s, but for the keys, which are in the path.
 func (d *differences) addAbsentItem(path []segment, s *crd.Schema, item map[string]any, n int) {
-	if len(item) == len(s.ListMapKeys) || !areEqual(keyFields(path), fieldsOf(item, s.ListMapKeys)) {
-		*d = append(*d, &entry{path: slices.Clone(path), original: item, returned: missing{}, absentDepth: n})
+	if len(item) == len(s.ListMapKeys) || !jsontree.Equal(keyFields(path), fieldsOf(item, s.ListMapKeys)) {
+		*d = append(*d, &entry{path: slices.Clone(path), original: item, returned: jsontree.Missing{}, absentDepth: n})
 		return
 	}
 	for name, value := range item {
 		if !slices.Contains(s.ListMapKeys, name) {
-			d.addAbsent(append(path, segment{name, false}), propertyOf(s.Items, name), value, n)
+			d.addAbsent(append(path, segment{name, false}), jsontree.Property(s.Items, name), value, n)
 		}
 	}
 }
 
 // keyFields returns the fields in the key at the end of a path.
-func keyFields(path []segment) any { return parseValue([]byte(path[len(path)-1].text)) }
+func keyFields(path []segment) any { return jsontree.Parse([]byte(path[len(path)-1].text)) }
 
 // fieldsOf returns an object with some fields of another one.
 func fieldsOf(object map[string]any, names []string) any {
 	fields := make(map[string]any, len(names))
 	for _, name := range names {
-		setMember(fields, name, memberOf(object, name))
+		jsontree.SetMember(fields, name, jsontree.Member(object, name))
 	}
 	return fields
 }
 
 func (d *differences) compareObjects(path []segment, s *crd.Schema, original, returned map[string]any) {
 	for name, value := range original {
-		d.compare(append(path, segment{name, false}), propertyOf(s, name), value, memberOf(returned, name))
+		d.compare(append(path, segment{name, false}), jsontree.Property(s, name), value, jsontree.Member(returned, name))
 	}
 	for name, value := range returned {
 		if _, isThere := original[name]; !isThere {
-			d.compare(append(path, segment{name, false}), propertyOf(s, name), missing{}, value)
+			d.compare(append(path, segment{name, false}), jsontree.Property(s, name), jsontree.Missing{}, value)
 		}
 	}
 }
 
-func (d *differences) compareKeyedLists(path []segment, s *crd.Schema, original, returned keyedList) {
-	for _, key := range original.keys {
+func (d *differences) compareKeyedLists(path []segment, s *crd.Schema, original, returned jsontree.KeyedList) {
+	for _, key := range original.Keys {
 		inner := append(path, segment{key, true})
-		if item := returned.item(key); item == any(missing{}) {
-			d.addAbsentItem(inner, s, original.items[key], len(inner))
+		if item := returned.Item(key); item == any(jsontree.Missing{}) {
+			d.addAbsentItem(inner, s, original.Items[key], len(inner))
 		} else {
-			d.compare(inner, s.Items, original.items[key], item)
+			d.compare(inner, s.Items, original.Items[key], item)
 		}
 	}
-	for _, key := range returned.keys {
-		if original.items[key] == nil {
-			d.compare(append(path, segment{key, true}), s.Items, missing{}, returned.items[key])
+	for _, key := range returned.Keys {
+		if original.Items[key] == nil {
+			d.compare(append(path, segment{key, true}), s.Items, jsontree.Missing{}, returned.Items[key])
 		}
 	}
-	if !slices.Equal(original.keys, returned.keys) {
+	if !slices.Equal(original.Keys, returned.Keys) {
 		*d = append(*d, &entry{
-			path: slices.Clone(path), original: orderValue(original.keys), returned: orderValue(returned.keys), hasOrder: true,
+			path: slices.Clone(path), original: orderValue(original.Keys), returned: orderValue(returned.Keys), hasOrder: true,
 		})
 	}
-}
-
-// propertyOf returns the schema of a member of an object or a map, or nil if the schema has none.
-func propertyOf(s *crd.Schema, name string) *crd.Schema {
-	if s == nil {
-		return nil
-	}
-	if p := s.Properties[name]; p != nil {
-		return p
-	}
-	return s.AdditionalProperties
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // segment is a part of a path: the name of a member, or the key of an item of a list.
@@ -50,7 +51,7 @@ func (e *entry) value() map[string]any {
 	for i, s := range e.path {
 		path[i] = s.text
 		if s.isKey {
-			path[i] = parseValue([]byte(s.text))
+			path[i] = jsontree.Parse([]byte(s.text))
 		}
 	}
 	v := map[string]any{"path": path}
@@ -58,13 +59,13 @@ func (e *entry) value() map[string]any {
 		v["order"] = true
 	}
 	if e.absentDepth > 0 {
-		v["from"] = number(strconv.Itoa(e.absentDepth))
+		v["from"] = jsontree.Number(strconv.Itoa(e.absentDepth))
 	}
 	if e.isLeftover {
 		v["left"] = true
 	}
-	setMember(v, "original", e.original)
-	setMember(v, "returned", e.returned)
+	jsontree.SetMember(v, "original", e.original)
+	jsontree.SetMember(v, "returned", e.returned)
 	return v
 }
 
@@ -73,12 +74,12 @@ func (e *entry) value() map[string]any {
 func (e *entry) annotation(version, to string) (key, value string) {
 	v := e.value()
 	v["to"] = to
-	place := appendValue([]byte(to), v["path"])
+	place := jsontree.Append([]byte(to), v["path"])
 	if e.hasOrder {
 		place = append(place, "order"...)
 	}
 	sum := sha256.Sum256(place)
-	return Prefix + version + "." + hex.EncodeToString(sum[:8]), string(appendValue(nil, v))
+	return Prefix + version + "." + hex.EncodeToString(sum[:8]), string(jsontree.Append(nil, v))
 }
 
 // parseEntry returns the entry of a value. It reports whether the value is an entry.
@@ -88,9 +89,9 @@ func parseEntry(v any) (*entry, bool) {
 	if !isObject || !isList || len(path) == 0 {
 		return nil, false
 	}
-	e := &entry{original: memberOf(object, "original"), returned: memberOf(object, "returned")}
+	e := &entry{original: jsontree.Member(object, "original"), returned: jsontree.Member(object, "returned")}
 	e.hasOrder, e.isLeftover = object["order"] == true, object["left"] == true
-	if from, isNumber := object["from"].(number); isNumber {
+	if from, isNumber := object["from"].(jsontree.Number); isNumber {
 		e.absentDepth, _ = strconv.Atoi(string(from)) // 0 for another number
 	}
 	for _, each := range path {
@@ -98,7 +99,7 @@ func parseEntry(v any) (*entry, bool) {
 		case string:
 			e.path = append(e.path, segment{each, false})
 		case map[string]any:
-			e.path = append(e.path, segment{string(appendValue(nil, each)), true})
+			e.path = append(e.path, segment{string(jsontree.Append(nil, each)), true})
 		default:
 			return nil, false
 		}
@@ -128,7 +129,7 @@ func isOrder(v any) bool {
 func orderValue(keys []string) []any {
 	list := make([]any, len(keys))
 	for i, key := range keys {
-		list[i] = parseValue([]byte(key))
+		list[i] = jsontree.Parse([]byte(key))
 	}
 	return list
 }
@@ -138,7 +139,7 @@ func orderOf(v any) []string {
 	list, _ := v.([]any)
 	keys := make([]string, len(list))
 	for i, each := range list {
-		keys[i] = string(appendValue(nil, each))
+		keys[i] = string(jsontree.Append(nil, each))
 	}
 	return keys
 }
@@ -154,7 +155,7 @@ func (e *entry) compareAll(other *entry) int {
 	if order := e.compare(other); order != 0 {
 		return order
 	}
-	return bytes.Compare(appendValue(nil, e.value()), appendValue(nil, other.value()))
+	return bytes.Compare(jsontree.Append(nil, e.value()), jsontree.Append(nil, other.value()))
 }
 
 func boolOrder(b bool) int {
@@ -201,7 +202,7 @@ func (e *entry) generalPath(s *crd.Schema) string {
 		default:
 			b.WriteString("." + each.text)
 		}
-		s = propertyOf(s, each.text)
+		s = jsontree.Property(s, each.text)
 	}
 	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // LawReport is what [CheckLaws] has found.
@@ -137,7 +138,7 @@ func (c lawCheck) addKept(target *object) {
 	for _, d := range c.kind.stepsBetween(c.original.kind.Version, c.target) {
 		step := d.from + " to " + d.to
 		for _, e := range target.record(d.from).sections[d.to] {
-			if e.original != (missing{}) && !e.hasOrder {
+			if e.original != (jsontree.Missing{}) && !e.hasOrder {
 				c.report.Kept[step] = append(c.report.Kept[step], e.generalPath(c.kind.checks[d.from].root))
 			}
 		}
@@ -177,7 +178,7 @@ func (c lawCheck) checkEdits(d directedStep, target *object) {
 		want := afterEdit(check.root, c.original.content, before, after)
 		if !areEqualButForOrder(check.root, want, got.content) && len(got.record(d.to).sections[d.from]) == 0 {
 			c.report.addProblem("an edit in %s changes more in the original version than the function makes of it: %s is edited to %s and gives %s instead of %s", c.target,
-				target.encode(), edited.encode(), text, appendValue(nil, want))
+				target.encode(), edited.encode(), text, jsontree.Append(nil, want))
 		}
 	}
 }
@@ -185,30 +186,31 @@ func (c lawCheck) checkEdits(d directedStep, target *object) {
 // afterEdit returns what the original must become by an edit. The functions give before without the edit, and after
 // with it.
 func afterEdit(s *crd.Schema, original, before, after any) any {
-	if areEqual(before, after) {
+	if jsontree.Equal(before, after) {
 		return original
 	}
-	originalObject, isOriginal := objectOrMissing(original)
-	beforeObject, isBefore := objectOrMissing(before)
+	originalObject, isOriginal := jsontree.ObjectOrMissing(original)
+	beforeObject, isBefore := jsontree.ObjectOrMissing(before)
 	if afterObject, isObject := after.(map[string]any); isObject && isOriginal && isBefore {
 		result := map[string]any{}
-		for _, name := range sortedNames(originalObject, beforeObject, afterObject) {
-			setMember(result, name, afterEdit(propertyOf(s, name), memberOf(originalObject, name), memberOf(beforeObject, name),
-				memberOf(afterObject, name)))
+		for _, name := range jsontree.SortedNames(originalObject, beforeObject, afterObject) {
+			jsontree.SetMember(result, name, afterEdit(jsontree.Property(s, name), jsontree.Member(originalObject, name),
+				jsontree.Member(beforeObject, name), jsontree.Member(afterObject, name)))
 		}
 		return result
 	}
-	originalList, isOriginal := keyedListOf(s, original)
-	beforeList, isBefore := keyedListOf(s, before)
-	if afterList, isKeyed := keyedListOf(s, after); isKeyed && isOriginal && isBefore && after != any(missing{}) {
+	originalList, isOriginal := jsontree.KeyedListOf(s, original)
+	beforeList, isBefore := jsontree.KeyedListOf(s, before)
+	afterList, isAfter := jsontree.KeyedListOf(s, after)
+	if isOriginal && isBefore && isAfter && after != any(jsontree.Missing{}) {
 		result := []any{}
 		for _, key := range slices.Compact(
-			slices.Sorted(slices.Values(slices.Concat(originalList.keys, beforeList.keys, afterList.keys)))) {
-			item := afterEdit(s.Items, originalList.item(key), beforeList.item(key), afterList.item(key))
+			slices.Sorted(slices.Values(slices.Concat(originalList.Keys, beforeList.Keys, afterList.Keys)))) {
+			item := afterEdit(s.Items, originalList.Item(key), beforeList.Item(key), afterList.Item(key))
 			if object, isObject := item.(map[string]any); isObject {
 				object = maps.Clone(object)
 				if !hasKey(s, object, key) {
-					maps.Copy(object, parseValue([]byte(key)).(map[string]any))
+					maps.Copy(object, jsontree.Parse([]byte(key)).(map[string]any))
 				}
 				result = append(result, object)
 			}
@@ -223,25 +225,25 @@ func areEqualButForOrder(s *crd.Schema, a, b any) bool {
 	aObject, isA := a.(map[string]any)
 	bObject, isB := b.(map[string]any)
 	if isA && isB {
-		for _, name := range sortedNames(aObject, bObject) {
-			if !areEqualButForOrder(propertyOf(s, name), memberOf(aObject, name), memberOf(bObject, name)) {
+		for _, name := range jsontree.SortedNames(aObject, bObject) {
+			if !areEqualButForOrder(jsontree.Property(s, name), jsontree.Member(aObject, name), jsontree.Member(bObject, name)) {
 				return false
 			}
 		}
 		return true
 	}
-	aList, isA := keyedListOf(s, a)
-	bList, isB := keyedListOf(s, b)
-	if isA && isB && a != any(missing{}) && b != any(missing{}) {
-		if len(aList.items) != len(bList.items) {
+	aList, isA := jsontree.KeyedListOf(s, a)
+	bList, isB := jsontree.KeyedListOf(s, b)
+	if isA && isB && a != any(jsontree.Missing{}) && b != any(jsontree.Missing{}) {
+		if len(aList.Items) != len(bList.Items) {
 			return false
 		}
-		for key, item := range aList.items {
-			if !areEqualButForOrder(s.Items, item, bList.item(key)) {
+		for key, item := range aList.Items {
+			if !areEqualButForOrder(s.Items, item, bList.Item(key)) {
 				return false
 			}
 		}
 		return true
 	}
-	return areEqual(a, b)
+	return jsontree.Equal(a, b)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // The kinds of this file have free content, random schemas, and random functions that lose and change values.
@@ -91,9 +92,9 @@ func (r randomWorld) value(s *crd.Schema) any {
 	case "string":
 		return r.pick("", "red", "green", "blue", "x")
 	case "integer":
-		return number(r.pick("0", "1", "7", "42", "9007199254740993"))
+		return jsontree.Number(r.pick("0", "1", "7", "42", "9007199254740993"))
 	case "number":
-		return number(r.pick("0", "1.5", "1.50", "1e3", "0.1"))
+		return jsontree.Number(r.pick("0", "1.5", "1.50", "1e3", "0.1"))
 	case "boolean":
 		return r.IntN(2) == 0
 	case "array":
@@ -143,7 +144,7 @@ func (r randomWorld) object(version string, s *crd.Schema, isPart bool) []byte {
 			object[name] = r.value(s.Properties[name])
 		}
 	}
-	return appendValue(nil, object)
+	return jsontree.Append(nil, object)
 }
 
 // A lossy is a function that loses, changes and adds values. What it does with a member follows from the seed and the name of the member.
@@ -332,31 +333,31 @@ func TestLawsOfRandomKinds(t *testing.T) {
 
 // edit returns an object with one change of its spec. It keeps the annotations, as an update of what was read does.
 func (r randomWorld) edit(object []byte, s *crd.Schema) []byte {
-	o, _ := parseJSONObject(object)
-	o["spec"] = r.edited(s.Properties["spec"], memberOf(o, "spec"))
-	if o["spec"] == (missing{}) {
+	o, _ := jsontree.ParseObject(object)
+	o["spec"] = r.edited(s.Properties["spec"], jsontree.Member(o, "spec"))
+	if o["spec"] == (jsontree.Missing{}) {
 		delete(o, "spec")
 	}
-	return appendValue(nil, o)
+	return jsontree.Append(nil, o)
 }
 
 // edited returns v with one change.
 func (r randomWorld) edited(s *crd.Schema, v any) any {
 	if r.IntN(12) == 0 {
-		return missing{}
+		return jsontree.Missing{}
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		name := names[r.IntN(len(names))]
 		if len(v) > 0 && r.IntN(4) > 0 {
-			name = sortedNames(v)[r.IntN(len(v))]
+			name = jsontree.SortedNames(v)[r.IntN(len(v))]
 		}
 		if name == "name" {
 			return v
 		}
 		object := maps.Clone(v)
-		value := r.edited(propertyOf(s, name), memberOf(v, name))
-		setMember(object, name, value)
+		value := r.edited(jsontree.Property(s, name), jsontree.Member(v, name))
+		jsontree.SetMember(object, name, value)
 		return object
 	case []any:
 		list := slices.Clone(v)
@@ -365,13 +366,13 @@ func (r randomWorld) edited(s *crd.Schema, v any) any {
 			slices.Reverse(list)
 		case 1:
 			if s != nil && s.Items != nil {
-				item := map[string]any{"name": r.pick("new", "b", "c"), "b": number("5")}
+				item := map[string]any{"name": r.pick("new", "b", "c"), "b": jsontree.Number("5")}
 				if s.ListType != "map" {
 					return append(list, "new")
 				}
-				if key, _ := keyOf(s, item); !slices.ContainsFunc(list, func(each any) bool {
+				if key, _ := jsontree.KeyOf(s, item); !slices.ContainsFunc(list, func(each any) bool {
 					object, _ := each.(map[string]any)
-					other, _ := keyOf(s, object)
+					other, _ := jsontree.KeyOf(s, object)
 					return key == other
 				}) {
 					return append(list, item)
@@ -387,7 +388,7 @@ func (r randomWorld) edited(s *crd.Schema, v any) any {
 				items = s.Items
 			}
 			item := r.edited(items, list[at])
-			if item == (missing{}) {
+			if item == (jsontree.Missing{}) {
 				return slices.Delete(list, at, at+1)
 			}
 			list[at] = item
@@ -395,8 +396,8 @@ func (r randomWorld) edited(s *crd.Schema, v any) any {
 		return list
 	case string:
 		return r.pick("red", "green", "blue", "yellow")
-	case number:
-		return number(r.pick("3", "4", "11", "12"))
+	case jsontree.Number:
+		return jsontree.Number(r.pick("3", "4", "11", "12"))
 	case bool:
 		return !v
 	}
@@ -477,9 +478,9 @@ func TestEditsOfRandomKinds(t *testing.T) {
 			want, _ := afterEdit(v.Schema, homeObject.content, before, after).(map[string]any)
 			if !areEqualButForOrder(v.Schema, want, got.content) {
 				t.Fatalf("seed %d: home %s\nthere %s\nedited %s\nbefore %s\nafter %s\ngot  %s\nwant %s", seed, h, there, edited,
-					appendValue(nil, before), appendValue(nil, after), appendValue(nil, got.content), appendValue(nil, want))
+					jsontree.Append(nil, before), jsontree.Append(nil, after), jsontree.Append(nil, got.content), jsontree.Append(nil, want))
 			}
-			if !areEqual(before, after) {
+			if !jsontree.Equal(before, after) {
 				edits++
 			}
 		}

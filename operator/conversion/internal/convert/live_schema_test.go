@@ -10,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // The older release of a program knows neither watts nor the note. The newer release has watts in both versions, in an object
@@ -199,6 +200,6 @@ func TestFieldsOfTheClusterAreKnownWhileADefinitionChanges(t *testing.T) {
 
 // specText returns the JSON of the spec of an object.
 func specText(object []byte) string {
-	o, _ := parseJSONObject(object)
-	return string(appendValue(nil, o["spec"]))
+	o, _ := jsontree.ParseObject(object)
+	return string(jsontree.Append(nil, o["spec"]))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // object is an object that is being converted.
@@ -16,7 +17,7 @@ type object struct {
 	kind    schema.GroupVersionKind
 	content map[string]any
 	// metadata holds the members of the metadata.
-	metadata map[string]raw
+	metadata map[string]jsontree.Raw
 	// annotations holds all annotations, also those of conversions as they were read.
 	annotations map[string]string
 	// hasNewAnnotations is true if annotations differ from those in metadata.
@@ -36,19 +37,20 @@ var errNoObject = errors.New("it is no JSON object with an apiVersion and a kind
 // parseObject returns the object of Kubernetes in text.
 func parseObject(text []byte) (*object, error) {
 	o := &object{
-		content: make(map[string]any), metadata: make(map[string]raw), records: make(map[string]*record), isPart: true,
+		content: make(map[string]any), metadata: make(map[string]jsontree.Raw), records: make(map[string]*record),
+		isPart: true,
 	}
 	var apiVersion, kind string
 	if !jsonscan.ValidMembers(text, func(name, value []byte) {
 		switch string(name) {
 		case "apiVersion":
-			apiVersion, _ = parseValue(value).(string)
+			apiVersion, _ = jsontree.Parse(value).(string)
 		case "kind":
-			kind, _ = parseValue(value).(string)
+			kind, _ = jsontree.Parse(value).(string)
 		case "metadata":
 			o.readMetadata(value)
 		default:
-			o.content[string(name)] = parseValue(value)
+			o.content[string(name)] = jsontree.Parse(value)
 		}
 	}) || apiVersion == "" || kind == "" {
 		return nil, errNoObject
@@ -63,14 +65,14 @@ func (o *object) readMetadata(text []byte) {
 	_ = s.Members(func(name []byte) error {
 		key := string(name)
 		value, err := s.Raw()
-		o.metadata[key] = raw(value)
+		o.metadata[key] = jsontree.Raw(value)
 		switch key {
 		case "uid":
-			uid, _ := parseValue(value).(string)
+			uid, _ := jsontree.Parse(value).(string)
 			o.isPart = uid == ""
 		case "annotations":
 			o.annotations = make(map[string]string)
-			annotations, _ := parseValue(value).(map[string]any)
+			annotations, _ := jsontree.Parse(value).(map[string]any)
 			for key, each := range annotations {
 				if text, isText := each.(string); isText {
 					o.annotations[key] = text
@@ -103,9 +105,9 @@ func (o *object) view(r wire.Resource, content map[string]any) []byte {
 				metadata["annotations"] = annotations
 			}
 		}
-		o.baseView = appendValue(nil, metadata)
+		o.baseView = jsontree.Append(nil, metadata)
 	}
-	return encodeObject(r.GroupVersionKind, raw(o.baseView), content)
+	return encodeObject(r.GroupVersionKind, jsontree.Raw(o.baseView), content)
 }
 
 // viewWithoutMetadata returns the JSON of an object of r that has only its content.
@@ -115,7 +117,7 @@ func (*object) viewWithoutMetadata(r wire.Resource, content map[string]any) []by
 
 // encodeObject returns the JSON of an object.
 func encodeObject(kind schema.GroupVersionKind, metadata any, content map[string]any) []byte {
-	names := append(sortedNames(content), "apiVersion", "kind")
+	names := append(jsontree.SortedNames(content), "apiVersion", "kind")
 	if metadata != nil {
 		names = append(names, "metadata")
 	}
@@ -125,16 +127,16 @@ func encodeObject(kind schema.GroupVersionKind, metadata any, content map[string
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = append(appendText(text, name), ':')
+		text = append(jsontree.AppendText(text, name), ':')
 		switch name {
 		case "apiVersion":
-			text = appendText(text, kind.GroupVersion().String())
+			text = jsontree.AppendText(text, kind.GroupVersion().String())
 		case "kind":
-			text = appendText(text, kind.Kind)
+			text = jsontree.AppendText(text, kind.Kind)
 		case "metadata":
-			text = appendValue(text, metadata)
+			text = jsontree.Append(text, metadata)
 		default:
-			text = appendValue(text, content[name])
+			text = jsontree.Append(text, content[name])
 		}
 	}
 	return append(text, '}')
@@ -143,7 +145,7 @@ func encodeObject(kind schema.GroupVersionKind, metadata any, content map[string
 // metadataText returns a member of the metadata that is a text, such as the name. It returns an empty text for another
 // one.
 func (o *object) metadataText(name string) string {
-	text, _ := parseValue([]byte(o.metadata[name])).(string)
+	text, _ := jsontree.Parse([]byte(o.metadata[name])).(string)
 	return text
 }
 

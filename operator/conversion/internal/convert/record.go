@@ -3,6 +3,8 @@ package convert
 import (
 	"slices"
 	"strings"
+
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // maxAnnotationLength bounds the text of an annotation with an entry, in bytes. No API server stores a longer one.
@@ -35,7 +37,7 @@ func parseRecord(version string, annotations map[string]string) *record {
 		if original, isKept := VersionOfAnnotation(key); !isKept || original != version {
 			continue
 		}
-		object, isObject := parseJSONObject([]byte(text))
+		object, isObject := jsontree.ParseObject([]byte(text))
 		to, hasVersion := object["to"].(string)
 		if e, isEntry := parseEntry(object); isObject && hasVersion && isEntry {
 			r.sections[to] = append(r.sections[to], e)

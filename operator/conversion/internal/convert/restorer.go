@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // restorer puts kept values back into the content of an object, which the functions have returned to its original
@@ -69,7 +70,7 @@ func (r *restorer) restoreNode(n *keptNode, s *crd.Schema, current any, depth, m
 	if n.entry != nil {
 		return r.restoreEntry(n.entry, s, current, missingAbove)
 	}
-	if current == any(missing{}) {
+	if current == any(jsontree.Missing{}) {
 		return r.restoreAbsent(n, s, depth, missingAbove)
 	}
 	applied := len(r.applied)
@@ -79,12 +80,12 @@ func (r *restorer) restoreNode(n *keptNode, s *crd.Schema, current any, depth, m
 		object := r.restoreMembers(n, s, current, depth, 0)
 		result, doesFit = object, s == nil || r.keepsBounds(len(current), len(object), s.MinProperties, s.MaxProperties)
 	case []any:
-		list, isKeyed := keyedListOf(s, current)
+		list, isKeyed := jsontree.KeyedListOf(s, current)
 		if !isKeyed {
 			return current
 		}
 		changed := r.restoreItems(n, s, list, depth, 0)
-		result, doesFit = changed.list(), r.keepsBounds(len(list.items), len(changed.items), s.MinItems, s.MaxItems)
+		result, doesFit = changed.List(), r.keepsBounds(len(list.Items), len(changed.Items), s.MinItems, s.MaxItems)
 	}
 	if !doesFit {
 		r.revertEntries(applied)
@@ -103,7 +104,7 @@ func (r *restorer) restoreEntry(e *entry, s *crd.Schema, current any, missingAbo
 	case !doesFit:
 		r.rejected = append(r.rejected, e)
 		return current
-	case !areEqual(result, current):
+	case !jsontree.Equal(result, current):
 		r.applied = append(r.applied, e)
 	}
 	return result
@@ -122,21 +123,21 @@ func (r *restorer) restoreAbsent(n *keptNode, s *crd.Schema, depth, missingAbove
 		isList = isList || child.isKey
 	}
 	if isList {
-		list, isKeyed := keyedListOf(s, []any{})
+		list, isKeyed := jsontree.KeyedListOf(s, []any{})
 		if !isKeyed {
-			return missing{}
+			return jsontree.Missing{}
 		}
 		changed := r.restoreItems(n, s, list, depth, missingAbove)
-		result = changed.list()
+		result = changed.List()
 	} else {
 		result = r.restoreMembers(n, s, map[string]any{}, depth, missingAbove)
 	}
 	if len(r.applied) == applied {
-		return missing{}
+		return jsontree.Missing{}
 	}
 	if !r.check.fits(s, result, r.isPart) {
 		r.revertEntries(applied)
-		return missing{}
+		return jsontree.Missing{}
 	}
 	return result
 }
@@ -151,26 +152,29 @@ func (r *restorer) restoreMembers(
 			continue
 		}
 		name, before := segment.text, len(r.applied)
-		value := r.restoreNode(n.children[segment], r.check.member(s, name), memberOf(current, name), depth+1, missingAbove)
-		if value == any(missing{}) && !r.canRemove(s, current, name) {
+		value := r.restoreNode(
+			n.children[segment], r.check.member(s, name), jsontree.Member(current, name), depth+1, missingAbove)
+		if value == any(jsontree.Missing{}) && !r.canRemove(s, current, name) {
 			r.revertEntries(before)
 			continue
 		}
-		setMember(object, name, value)
+		jsontree.SetMember(object, name, value)
 	}
 	return object
 }
 
 // restoreItems returns a list with the values of the children of n.
-func (r *restorer) restoreItems(n *keptNode, s *crd.Schema, list keyedList, depth, missingAbove int) keyedList {
-	changed := list.clone()
+func (r *restorer) restoreItems(
+	n *keptNode, s *crd.Schema, list jsontree.KeyedList, depth, missingAbove int,
+) jsontree.KeyedList {
+	changed := list.Clone()
 	for _, segment := range n.sortedSegments() {
 		if !segment.isKey {
 			continue
 		}
 		child, before := n.children[segment], len(r.applied)
 		var item any
-		if current := list.item(segment.text); child.entry == nil && current == any(missing{}) {
+		if current := list.Item(segment.text); child.entry == nil && current == any(jsontree.Missing{}) {
 			item = r.restoreItem(child, s, segment.text, depth+1, missingAbove)
 		} else {
 			item = r.restoreNode(child, s.Items, current, depth+1, missingAbove)
@@ -179,10 +183,10 @@ func (r *restorer) restoreItems(n *keptNode, s *crd.Schema, list keyedList, dept
 			r.applied = r.applied[:before]
 			continue // the annotation names another key than its item has
 		}
-		changed.set(segment.text, item)
+		changed.Set(segment.text, item)
 	}
 	if n.order != nil {
-		changed.arrange(orderOf(n.order.original), orderOf(n.order.returned), list.keys)
+		changed.Arrange(orderOf(n.order.original), orderOf(n.order.returned), list.Keys)
 	}
 	return changed
 }
@@ -193,14 +197,14 @@ func (r *restorer) restoreItem(n *keptNode, s *crd.Schema, key string, depth, mi
 		missingAbove = depth
 	}
 	applied := len(r.applied)
-	fields, _ := parseValue([]byte(key)).(map[string]any)
+	fields, _ := jsontree.Parse([]byte(key)).(map[string]any)
 	item := r.restoreMembers(n, s.Items, fields, depth, missingAbove)
 	if len(r.applied) == applied {
-		return missing{}
+		return jsontree.Missing{}
 	}
 	if !r.check.fits(s.Items, item, r.isPart) {
 		r.revertEntries(applied)
-		return missing{}
+		return jsontree.Missing{}
 	}
 	return item
 }
@@ -228,7 +232,7 @@ func (r *restorer) keepsBounds(before, after int, least, most *int64) bool {
 
 // hasKey reports whether an item has this key.
 func hasKey(s *crd.Schema, item map[string]any, key string) bool {
-	own, isKnown := keyOf(s, item)
+	own, isKnown := jsontree.KeyOf(s, item)
 	return isKnown && own == key
 }
 
@@ -240,13 +244,13 @@ func hasKey(s *crd.Schema, item map[string]any, key string) bool {
 // If current is {"x":7}, the result is {"x":7,"y":2}.
 func (r *restorer) mergeValue(s *crd.Schema, original, returned, current any) (any, bool) {
 	switch {
-	case areEqual(original, returned):
+	case jsontree.Equal(original, returned):
 		return current, true
-	case areEqual(current, returned):
-		return original, original == (missing{}) || r.check.fits(s, original, r.isPart)
+	case jsontree.Equal(current, returned):
+		return original, original == (jsontree.Missing{}) || r.check.fits(s, original, r.isPart)
 	}
-	originalObject, isOriginalObject := objectOrMissing(original)
-	returnedObject, isReturnedObject := objectOrMissing(returned)
+	originalObject, isOriginalObject := jsontree.ObjectOrMissing(original)
+	returnedObject, isReturnedObject := jsontree.ObjectOrMissing(returned)
 	currentObject, isCurrentObject := current.(map[string]any)
 	if isOriginalObject && isReturnedObject && isCurrentObject {
 		return r.mergeObjects(s, originalObject, returnedObject, currentObject, nil)
@@ -254,44 +258,44 @@ func (r *restorer) mergeValue(s *crd.Schema, original, returned, current any) (a
 	if _, isCurrentList := current.([]any); !isCurrentList {
 		return current, true
 	}
-	originalList, isOriginalKeyed := keyedListOf(s, original)
-	returnedList, isReturnedKeyed := keyedListOf(s, returned)
-	currentList, isCurrentKeyed := keyedListOf(s, current)
+	originalList, isOriginalKeyed := jsontree.KeyedListOf(s, original)
+	returnedList, isReturnedKeyed := jsontree.KeyedListOf(s, returned)
+	currentList, isCurrentKeyed := jsontree.KeyedListOf(s, current)
 	if !isOriginalKeyed || !isReturnedKeyed || !isCurrentKeyed {
 		return current, true
 	}
-	changed := currentList.clone()
-	for _, key := range slices.Concat(originalList.keys, returnedList.keys) {
-		item, doesFit := currentList.item(key), true
-		switch originalItem, returnedItem := originalList.item(key), returnedList.item(key); {
-		case areEqual(item, returnedItem):
-			item, doesFit = originalItem, originalItem == (missing{}) || r.check.fits(s.Items, originalItem, r.isPart)
-		case item != any(missing{}):
-			item, doesFit = r.mergeObjects(s.Items, originalList.items[key], returnedList.items[key],
-				currentList.items[key], s.ListMapKeys)
+	changed := currentList.Clone()
+	for _, key := range slices.Concat(originalList.Keys, returnedList.Keys) {
+		item, doesFit := currentList.Item(key), true
+		switch originalItem, returnedItem := originalList.Item(key), returnedList.Item(key); {
+		case jsontree.Equal(item, returnedItem):
+			item, doesFit = originalItem, originalItem == (jsontree.Missing{}) || r.check.fits(s.Items, originalItem, r.isPart)
+		case item != any(jsontree.Missing{}):
+			item, doesFit = r.mergeObjects(s.Items, originalList.Items[key], returnedList.Items[key],
+				currentList.Items[key], s.ListMapKeys)
 		}
 		if !doesFit {
 			return current, false
 		}
-		changed.set(key, item)
+		changed.Set(key, item)
 	}
-	changed.arrange(originalList.keys, returnedList.keys, currentList.keys)
-	return changed.list(), r.keepsBounds(len(currentList.items), len(changed.items), s.MinItems, s.MaxItems)
+	changed.Arrange(originalList.Keys, returnedList.Keys, currentList.Keys)
+	return changed.List(), r.keepsBounds(len(currentList.Items), len(changed.Items), s.MinItems, s.MaxItems)
 }
 
 // mergeObjects merges the members of objects as mergeValue does, but for the members keys.
 func (r *restorer) mergeObjects(s *crd.Schema, original, returned, current map[string]any, keys []string) (any, bool) {
 	object := maps.Clone(current)
-	for _, name := range sortedNames(original, returned) {
+	for _, name := range jsontree.SortedNames(original, returned) {
 		if slices.Contains(keys, name) {
 			continue
 		}
-		value, doesFit := r.mergeValue(r.check.member(s, name), memberOf(original, name),
-			memberOf(returned, name), memberOf(current, name))
-		if !doesFit || value == any(missing{}) && !r.canRemove(s, current, name) {
+		value, doesFit := r.mergeValue(r.check.member(s, name), jsontree.Member(original, name),
+			jsontree.Member(returned, name), jsontree.Member(current, name))
+		if !doesFit || value == any(jsontree.Missing{}) && !r.canRemove(s, current, name) {
 			return current, false
 		}
-		setMember(object, name, value)
+		jsontree.SetMember(object, name, value)
 	}
 	return object, s == nil || r.keepsBounds(len(current), len(object), s.MinProperties, s.MaxProperties)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/internal/jsonscan"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // The ConversionReview is that of k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1, with only the fields that a
@@ -31,9 +32,9 @@ func parseReview(body []byte) (*review, error) {
 	if !jsonscan.ValidMembers(body, func(name, value []byte) {
 		switch string(name) {
 		case "apiVersion":
-			version, _ = parseValue(value).(string)
+			version, _ = jsontree.Parse(value).(string)
 		case "kind":
-			kind, _ = parseValue(value).(string)
+			kind, _ = jsontree.Parse(value).(string)
 		case "request":
 			request = value
 		}
@@ -85,7 +86,7 @@ func (r *review) encode(objects [][]byte) []byte {
 	}
 	text := append(make([]byte, 0, size),
 		`{"apiVersion":"`+reviewVersion+`","kind":"ConversionReview","response":{"uid":`...)
-	text = append(appendText(text, r.uid), `,"convertedObjects":[`...)
+	text = append(jsontree.AppendText(text, r.uid), `,"convertedObjects":[`...)
 	for i, each := range objects {
 		if i > 0 {
 			text = append(text, ',')

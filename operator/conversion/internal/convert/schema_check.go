@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // schemaCheck checks values against the schema of a version. CEL rules are not checked.
@@ -48,7 +49,7 @@ func (c *schemaCheck) compile(s *crd.Schema) error {
 		c.patterns[s.Pattern] = pattern
 	}
 	for _, each := range s.Enum {
-		c.enums[s] = append(c.enums[s], parseValue(each))
+		c.enums[s] = append(c.enums[s], jsontree.Parse(each))
 	}
 	inner := append(slices.Clone(s.AnyOf), s.Items, s.AdditionalProperties)
 	for _, each := range s.Properties {
@@ -64,7 +65,7 @@ func (c *schemaCheck) compile(s *crd.Schema) error {
 
 // member returns the schema of a member of an object of s. The schema is nil if anything may stand there.
 func (c *schemaCheck) member(s *crd.Schema, name string) *crd.Schema {
-	if p := propertyOf(s, name); p != nil {
+	if p := jsontree.Property(s, name); p != nil {
 		return p
 	}
 	if s == nil || s.PreserveUnknownFields || s.EmbeddedResource && isFixed(name) {
@@ -79,7 +80,8 @@ func (c *schemaCheck) fits(s *crd.Schema, v any, isPart bool) bool {
 	if s == nil || v == nil && (s.Nullable || isPart || s.Type == "" && !s.IntOrString) {
 		return true
 	}
-	if v == nil || s.Enum != nil && !slices.ContainsFunc(c.enums[s], func(each any) bool { return areEqual(each, v) }) {
+	isEqual := func(each any) bool { return jsontree.Equal(each, v) }
+	if v == nil || s.Enum != nil && !slices.ContainsFunc(c.enums[s], isEqual) {
 		return false
 	}
 	switch v := v.(type) {
@@ -87,7 +89,7 @@ func (c *schemaCheck) fits(s *crd.Schema, v any, isPart bool) bool {
 		return s.Type == "boolean" || s.Type == "" && !s.IntOrString
 	case string:
 		return c.fitsText(s, v)
-	case number:
+	case jsontree.Number:
 		return c.fitsNumber(s, v)
 	case []any:
 		return c.fitsList(s, v, isPart)
@@ -135,13 +137,13 @@ func (c *schemaCheck) fitsList(s *crd.Schema, list []any, isPart bool) bool {
 	}
 	switch s.ListType {
 	case "map":
-		if _, isKeyed := keyedListOf(s, list); !isKeyed {
+		if _, isKeyed := jsontree.KeyedListOf(s, list); !isKeyed {
 			return false
 		}
 	case "set":
 		has := make(map[string]bool, len(list))
 		for _, each := range list {
-			text := string(appendValue(nil, each))
+			text := string(jsontree.Append(nil, each))
 			if has[text] {
 				return false
 			}
@@ -194,7 +196,7 @@ func hasFormat(format, text string) bool {
 	return err == nil
 }
 
-func (c *schemaCheck) fitsNumber(s *crd.Schema, text number) bool {
+func (c *schemaCheck) fitsNumber(s *crd.Schema, text jsontree.Number) bool {
 	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil {
 		return false
@@ -245,7 +247,7 @@ func (c *schemaCheck) fitsMembers(s *crd.Schema, content map[string]any, isPart 
 func (c *schemaCheck) misfit(s *crd.Schema, v any, path string) string {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, name := range sortedNames(v) {
+		for _, name := range jsontree.SortedNames(v) {
 			if inner := c.misfit(c.member(s, name), v[name], path+"."+name); inner != "" {
 				return inner
 			}
@@ -287,14 +289,14 @@ func (*schemaCheck) missingMember(s *crd.Schema, content map[string]any) string 
 func (c *schemaCheck) eachEdit(s *crd.Schema, v any, f func(v any)) {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, name := range sortedNames(v) {
+		for _, name := range jsontree.SortedNames(v) {
 			with := func(value any) {
 				object := maps.Clone(v)
-				setMember(object, name, value)
+				jsontree.SetMember(object, name, value)
 				f(object)
 			}
-			with(missing{})
-			c.eachEdit(propertyOf(s, name), v[name], with)
+			with(jsontree.Missing{})
+			c.eachEdit(jsontree.Property(s, name), v[name], with)
 		}
 	case []any:
 		var items *crd.Schema
@@ -319,8 +321,8 @@ func (c *schemaCheck) eachEdit(s *crd.Schema, v any, f func(v any)) {
 			return
 		}
 		f(v + "1")
-	case number:
-		f(number("3"))
+	case jsontree.Number:
+		f(jsontree.Number("3"))
 	case bool:
 		f(!v)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // Regression: the kept value 0.3 did not fit a field with multipleOf 0.1, which API servers accept. So it was not put back.
@@ -15,7 +16,7 @@ func TestMultiplesOfFractionsFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[number]bool{"0.3": true, "0.7": true, "0": true, "0.35": false} {
+	for text, want := range map[jsontree.Number]bool{"0.3": true, "0.7": true, "0": true, "0.35": false} {
 		if got := check.fits(schema, text, false); got != want {
 			t.Errorf("%s fits: %t", text, got)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // Step connects two versions of a kind by two functions of the author. A Step is made by [NewStep].
@@ -112,7 +113,7 @@ func (s *Step) run(
 		}
 		return err
 	})
-	object, isObject := parseValue(result).(map[string]any)
+	object, isObject := jsontree.Parse(result).(map[string]any)
 	if failed != nil || !isObject {
 		return map[string]any{}, failed
 	}

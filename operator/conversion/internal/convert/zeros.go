@@ -7,6 +7,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/jsonscan"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // The encoder writes {} and null for zero fields of a Go type that stand in no object that a user has written, such as
@@ -65,7 +66,7 @@ func removeZeroMembers(s *crd.Schema, object, input map[string]any, nonZero *jso
 		if at := slices.Index(hollow, string(name)); at >= 0 {
 			hollow = slices.Delete(hollow, at, at+1)
 		}
-		return removeZeros(propertyOf(s, string(name)), object[string(name)], input[string(name)], nonZero)
+		return removeZeros(jsontree.Property(s, string(name)), object[string(name)], input[string(name)], nonZero)
 	})
 	for _, name := range hollow {
 		removeHollow(s, object, input, name)
@@ -90,7 +91,7 @@ func removeHollow(s *crd.Schema, object, input map[string]any, name string) {
 		return
 	}
 	for _, inner := range slices.Collect(maps.Keys(members)) {
-		removeHollow(propertyOf(s, name), members, fromMembers, inner)
+		removeHollow(jsontree.Property(s, name), members, fromMembers, inner)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/jsonscan"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // Bug: an empty template of a Pod became {"spec":{"containers":null}}, which the schema refuses, so nobody could update the
@@ -29,12 +30,12 @@ func TestZeroStructsWithRequiredFields(t *testing.T) {
 					"spec": {Type: "object", Required: []string{"containers"}, Properties: map[string]*crd.Schema{}},
 				}},
 			}}
-			v := parseValue([]byte(c.value))
+			v := jsontree.Parse([]byte(c.value))
 			scanner := jsonscan.New([]byte(c.nonZero))
 			if err := removeZeros(s, v, nil, &scanner); err != nil {
 				t.Fatal(err)
 			}
-			if got := string(appendValue(nil, v)); got != c.want {
+			if got := string(jsontree.Append(nil, v)); got != c.want {
 				t.Errorf("it is %s, want %s", got, c.want)
 			}
 		})

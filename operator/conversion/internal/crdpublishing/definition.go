@@ -30,7 +30,7 @@ type convertedDefinition struct {
 
 func newConvertedDefinition(name string, client *kube.Client) *convertedDefinition {
 	return &convertedDefinition{
-		Reference: followed.ReferenceTo[object](manifests.DefinitionResource(), name), client: client,
+		Reference: followed.ReferenceTo[object](manifests.DefinitionResource(), kube.Key{Name: name}), client: client,
 	}
 }
 

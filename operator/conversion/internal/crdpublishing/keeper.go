@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/yare-go/yare/operator/internal/calls/followed"
@@ -15,7 +14,6 @@ type keeper struct {
 	config Config
 	*convertedDefinition
 	object followed.Object[object]
-	retry  followed.Retry
 	// hasWritten is true once the conversion was written.
 	hasWritten bool
 }
@@ -26,90 +24,60 @@ func newKeeper(c Config, d *convertedDefinition) *keeper {
 
 // run keeps the conversion until ctx ends.
 func (k *keeper) run(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	defer cancel()
-	records := make(chan func()) // each records what the watch has shown
-	watching.Go(func() { k.object.Follow(ctx, k.client, records) })
-	for {
-		changed := k.config.Changed()
-		err := k.object.Attempt(func() error { return k.correct(ctx) })
-		if ctx.Err() == nil && k.object.RecordProblem(err) {
-			k.logProblem(err)
-		}
-		due := k.retry.Next(err == nil)
-		select {
-		case record := <-records:
-			record()
-		case <-changed:
-		case <-due:
-		case <-ctx.Done():
-			return
-		}
+	loop := followed.Keeper{
+		Sources: []followed.Source{k.object.Source(k.client)},
+		Changed: k.config.Changed,
+		Correct: func(ctx context.Context) (bool, time.Duration) {
+			return k.object.Attempt(ctx, k.correct, k.logProblem) == nil, 0
+		},
+		MaxRetry: followed.MaxRetry,
 	}
+	loop.Run(ctx)
 }
 
 // correct writes the conversion until it is right.
-func (k *keeper) correct(ctx context.Context) error {
-	for {
-		if err := k.object.RefreshIfNeeded(ctx, k.client); err != nil {
-			return err
-		}
-		lastKnown := k.object.LastKnown
-		if lastKnown == nil {
-			return nil // the watch reads first
-		}
-		k.show(lastKnown)
-		if !lastKnown.exists() {
-			return nil
-		}
-		if lastKnown.isOfOtherService(k.config.Target) && !lastKnown.isHandedTo(k.config.Target) {
-			s := lastKnown.service()
-			exists, err := k.hasNamespace(ctx, s.Namespace)
-			if err != nil {
-				return fmt.Errorf("the %s has the conversion of the Service %s/%s: find out whether its Namespace exists: %w",
-					k, s.Namespace, s.Name, err)
-			}
-			if k.isElsewhere.Store(exists); exists {
-				return fmt.Errorf("the %s has the conversion of the Service %s/%s, which is %w: this program does not convert its objects while the Namespace %s exists",
-					k, s.Namespace, s.Name, errOtherInstallation, s.Namespace)
-			}
-		}
-		k.isElsewhere.Store(false)
-		if !k.needsConversion(lastKnown) && !lastKnown.isManagedBy(k.client.FieldManager()) {
-			return nil // the command migrate has given the conversion up
-		}
-		bundle := k.config.BundleFor(lastKnown.bundle())
-		if len(bundle) == 0 {
-			return nil // Changed says when there is a bundle
-		}
-		wanted := newConversion(k.config, k.Name, bundle)
-		if lastKnown.Spec.Conversion.isEqual(wanted) {
-			return nil
-		}
-		if err := k.write(ctx, wanted); err != nil {
-			return err
-		}
-	}
-}
+func (k *keeper) correct(ctx context.Context) error { return k.object.Correct(ctx, k.client, k.change) }
 
-// write applies a conversion. If the CustomResourceDefinition has changed, it is read again next.
-func (k *keeper) write(ctx context.Context, wanted *conversion) error {
-	if !k.object.RecordWrite(time.Now()) {
-		return fmt.Errorf("spec.conversion of the %s is changed again and again by somebody else: see its managedFields", k)
+// change returns how the conversion of the CustomResourceDefinition has to change.
+func (k *keeper) change(ctx context.Context, lastKnown *object) (none followed.Change[object], err error) {
+	k.show(lastKnown)
+	if !lastKnown.exists() {
+		return none, nil
 	}
-	switch state, err := k.apply(ctx, k.object.LastKnown, wanted); {
-	case err == nil:
-		k.object.Record(state)
-		k.hasWritten = true
-		k.config.Log.Info("published the conversion of a kind", "definition", k.Name)
-	case followed.IsOutdated(err):
-		k.object.NeedsRead = true
-	default:
-		return err
+	if lastKnown.isOfOtherService(k.config.Target) && !lastKnown.isHandedTo(k.config.Target) {
+		s := lastKnown.service()
+		exists, err := k.hasNamespace(ctx, s.Namespace)
+		if err != nil {
+			return none, fmt.Errorf(
+				"the %s has the conversion of the Service %s/%s: find out whether its Namespace exists: %w",
+				k, s.Namespace, s.Name, err)
+		}
+		if k.isElsewhere.Store(exists); exists {
+			return none, fmt.Errorf("the %s has the conversion of the Service %s/%s, which is %w: "+
+				"this program does not convert its objects while the Namespace %s exists",
+				k, s.Namespace, s.Name, errOtherInstallation, s.Namespace)
+		}
 	}
-	return nil
+	k.isElsewhere.Store(false)
+	if !k.needsConversion(lastKnown) && !lastKnown.isManagedBy(k.client.FieldManager()) {
+		return none, nil // the command migrate has given the conversion up
+	}
+	bundle := k.config.BundleFor(lastKnown.bundle())
+	if len(bundle) == 0 {
+		return none, nil // Changed says when there is a bundle
+	}
+	wanted := newConversion(k.config, k.Name, bundle)
+	if lastKnown.Spec.Conversion.isEqual(wanted) {
+		return none, nil
+	}
+	return followed.Change[object]{Description: "spec.conversion", Write: func() (followed.State[object], error) {
+		state, err := k.apply(ctx, lastKnown, wanted)
+		if err == nil {
+			k.hasWritten = true
+			k.config.Log.Info("published the conversion of a kind", "definition", k.Name)
+		}
+		return state, err
+	}}, nil
 }
 
 // errOtherInstallation is the error of a program that leaves a conversion to another installation, as it should.

@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
-	"math/rand/v2"
-	"sync"
 	"time"
 
+	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/calls/followed"
 )
 
 const (
-	minRetry = time.Second
+	minWait = time.Second
+	// maxRetry is the longest wait after a failed attempt.
 	maxRetry = 30 * time.Second
 	// maxWait is how long a keeper does nothing at most. A timer does not notice that somebody sets the clock, or that the
 	// machine was suspended.
@@ -23,8 +24,7 @@ const (
 // keeper keeps the Secret and the certificates of a Store as they should be. It is used by one goroutine.
 type keeper struct {
 	*Store
-	// lastKnown is the last known state of the Secret. It is nil if the Secret must be read.
-	lastKnown *secret
+	object followed.Object[secret]
 	// memory is the state that this replica knows, and data is its data. Both are empty before the Secret was read.
 	memory *State
 	data   data
@@ -34,120 +34,88 @@ type keeper struct {
 	renewal time.Time
 	// isRevoking is true if all CAs are to be replaced by a new one.
 	isRevoking bool
-	// failures is the number of attempts in a row that have failed.
-	failures int
-	attempts followed.Attempts
 }
-
-func newKeeper(s *Store) *keeper { return &keeper{Store: s, memory: new(State)} }
 
 // run does the work of [Store.Run].
-func (k *keeper) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	observed := make(chan observation)
-	var watching sync.WaitGroup
-	watching.Go(func() { k.secret.watch(ctx, observed) })
-	defer watching.Wait()
-	defer cancel()
-	var due <-chan time.Time
-	for {
-		var err error
-		select {
-		case o := <-observed:
-			if err = o.err; err == nil {
-				k.lastKnown = o.secret
-			} else if k.lastKnown != nil {
-				continue // the watch goes on, and a write finds out what it has missed
-			}
-		case all := <-k.newlyLearned:
-			k.learned = union(k.learned, all)
-		case <-due:
-		case <-ctx.Done():
-			return nil
-		}
-		if err == nil && (k.lastKnown != nil || k.failures > 0) { // the watch reads first
-			err = k.update(ctx)
-		}
-		if ctx.Err() == nil {
-			due = time.After(k.recordAttempt(err))
-		}
+func (k *keeper) run(ctx context.Context) {
+	learn := func(all []*x509.Certificate) { k.learned = union(k.learned, all) }
+	loop := followed.Keeper{
+		Sources: []followed.Source{k.object.Source(k.secret.client), followed.Values(k.newlyLearned, learn)},
+		Changed: func() <-chan struct{} { return nil },
+		Correct: func(ctx context.Context) (bool, time.Duration) {
+			return k.object.Attempt(ctx, k.update, k.logProblem) == nil, k.untilRenewal()
+		},
+		MaxRetry: maxRetry,
 	}
+	loop.Run(ctx)
 }
 
-// recordAttempt records and logs how the last attempt has ended. It returns the time until the next one.
-func (k *keeper) recordAttempt(err error) time.Duration {
+// untilRenewal returns the time until a certificate is due, but at least minWait and at most maxWait. It returns 0
+// before the watch has shown the Secret.
+func (k *keeper) untilRenewal() time.Duration {
+	if k.renewal.IsZero() {
+		return 0
+	}
+	now := k.now()
+	return max(minWait, min(maxWait, k.renewal.Sub(now), k.memory.rotationTime().Sub(now)))
+}
+
+// logProblem logs why the certificates cannot be kept, or that they are right again.
+func (k *keeper) logProblem(err error) {
 	if err == nil {
-		if k.failures > 0 {
-			k.log.Info("the webhook certificates are right again", "secret", k.secret.String())
-		}
-		k.failures = 0
-		k.attempts.RecordProblem(nil)
-		if k.renewal.IsZero() {
-			return maxRetry // the watch has not shown the Secret
-		}
-		now := k.now()
-		return max(minRetry, min(maxWait, k.renewal.Sub(now), k.memory.rotationTime().Sub(now)))
+		k.log.Info("the webhook certificates are right again")
+		return
 	}
-	if k.attempts.RecordProblem(err) {
-		k.log.Error("the webhook certificates cannot be kept; will try again", "secret", k.secret.String(), "error", err)
-	}
-	wait := min(minRetry<<min(k.failures, 10), maxRetry)
-	k.failures++
-	return wait/2 + rand.N(wait/2) // replicas do not act at the same moment
+	k.log.Error("the webhook certificates cannot be kept; will try again", "error", err)
 }
 
 // update brings the Secret and the certificates of this replica to the state that is due.
 func (k *keeper) update(ctx context.Context) error {
 	// Without an answer, the Deployment is read when the Secret is made.
 	_ = k.secret.deployment.ReadOnce(ctx)
-	for {
-		now := k.now()
-		if k.memory.canSign(nil, now) { // also while the Secret cannot be read or written
-			if err := k.useState(k.memory, k.data, now); err != nil {
-				return err
-			}
-		}
-		if k.lastKnown == nil {
-			current, err := k.secret.read(ctx)
-			if err != nil {
-				return err
-			}
-			k.lastKnown = current
-		}
-		stored, problem := decodeState(k.names, k.lastKnown.Data)
-		wanted, err := k.wanted(stored, now)
-		if err != nil {
+	if now := k.now(); k.memory.canSign(nil, now) { // also while the Secret cannot be read or written
+		if err := k.useState(k.memory, k.data, now); err != nil {
 			return err
 		}
-		d, err := wanted.encode()
-		if err != nil {
-			return err
-		}
-		if d.isEqual(k.lastKnown.Data) {
-			return k.useState(wanted, d, now)
-		}
-		if !k.attempts.RecordWrite(time.Now()) {
-			return fmt.Errorf("the Secret %s is changed again and again: see its managedFields, and the clocks of the nodes",
-				k.secret)
-		}
-		written, err := k.secret.write(ctx, k.lastKnown, d)
+	}
+	return k.object.Correct(ctx, k.secret.client, k.change)
+}
+
+// change returns how the Secret has to change. If there is nothing to change, it uses the state of the Secret.
+func (k *keeper) change(ctx context.Context, lastKnown *secret) (none followed.Change[secret], err error) {
+	now := k.now()
+	stored, problem := decodeState(k.names, lastKnown.Data)
+	wanted, err := k.wanted(stored, now)
+	if err != nil {
+		return none, err
+	}
+	d, err := wanted.encode()
+	if err != nil {
+		return none, err
+	}
+	if d.isEqual(lastKnown.Data) {
+		return none, k.useState(wanted, d, now)
+	}
+	write := func() (followed.State[secret], error) {
+		written, err := k.secret.write(ctx, lastKnown, d)
 		switch {
 		case err == nil:
 			k.isRevoking = false
 			k.logWrite(stored, wanted, problem)
-		case !isOutdated(err) && k.lastKnown.Metadata.UID == "":
-			return err // there is nothing to delete
-		case !isOutdated(err):
-			return fmt.Errorf("%w; if the Secret %s cannot be changed, delete it: this program creates it again", err, k.secret)
+		case kube.IsNotFound(err): // the namespace does not exist, so a read of the Secret does not help
+			err = errors.New(err.Error())
+		case !followed.IsOutdated(err) && lastKnown.Metadata.UID != "":
+			err = fmt.Errorf("%w; if the %s cannot be changed, delete it: this program creates it again", err, k.secret)
 		}
-		k.lastKnown = written // nil if the write was refused
+		return written, err
 	}
+	return followed.Change[secret]{Description: "CAs, by the clocks of the nodes", Write: write}, nil
 }
 
 // logWrite logs a write. problem is what decodeState has found in the Secret before.
 func (k *keeper) logWrite(stored, written *State, problem error) {
 	newest := written.Authorities[0]
-	attributes := []any{"secret", k.secret.String(), "until", newest.NotAfter, "authorities", len(written.Authorities)}
+	attributes := []any{"until", newest.NotAfter, "authorities", len(written.Authorities)}
 	switch {
 	case !contains(stored.Authorities, newest) && !contains(k.memory.Authorities, newest):
 		k.log.Info("made a webhook CA", attributes...)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/calls/followed"
 )
 
 // Server is a real API server for the checks of this file. Package yaretest has it, which this package cannot import:
@@ -98,12 +99,12 @@ func CheckRepairOnAServer(t *testing.T, apiServer Server) {
 	old.Metadata.ResourceVersion = before.Metadata.ResourceVersion
 	gone.Metadata.UID = "2c7f3a0e-0000-4000-8000-000000000000"
 	for what, outdated := range map[string]*secret{"no Secret": {}, "an old version": &old, "another uid": &gone} {
-		if _, err := w.secret.write(t.Context(), outdated, data{}); !isOutdated(err) {
+		if _, err := w.secret.write(t.Context(), outdated, data{}); !followed.IsOutdated(err) {
 			t.Errorf("a write for %s: %v", what, err)
 		}
 	}
 	w.delete()
-	if _, err := w.secret.write(t.Context(), live, before.Data); !isOutdated(err) {
+	if _, err := w.secret.write(t.Context(), live, before.Data); !followed.IsOutdated(err) {
 		t.Errorf("a write for a Secret that was deleted: %v", err)
 	}
 	if s := w.read(); s.Metadata.UID != "" {
@@ -141,7 +142,7 @@ func CheckServerCallsAWebhook(t *testing.T, apiServer Server) {
 	t.Cleanup(func() { server.Close(); serving.Wait() })
 
 	namespaces := kube.Everywhere[corev1.Namespace](w.secret.client)
-	namespace, err := namespaces.Get(t.Context(), w.secret.stream.Namespace)
+	namespace, err := namespaces.Get(t.Context(), w.secret.Namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,14 +235,14 @@ func CheckServerCallsAWebhook(t *testing.T, apiServer Server) {
 func CheckVerbs(t *testing.T, apiServer Server) {
 	t.Parallel()
 	w := apiServer.newWorld(t, names())
-	other := newSecretClient(w.replicaClient, w.secret.stream.Namespace, "other")
+	other := newSecretClient(w.replicaClient, w.secret.Namespace, "other")
 	if _, err := other.write(t.Context(), new(secret), data{}); !kube.IsForbidden(err) {
 		t.Errorf("a write of another Secret: %v", err)
 	}
-	if _, err := other.read(t.Context()); !kube.IsForbidden(err) {
+	if _, err := other.Read(t.Context(), other.client); !kube.IsForbidden(err) {
 		t.Errorf("a read of another Secret: %v", err)
 	}
-	all := wire.Stream{Resource: Resource(), Namespace: w.secret.stream.Namespace}
+	all := wire.Stream{Resource: Resource(), Namespace: w.secret.Namespace}
 	for _, err := range all.Pages(t.Context(), w.replicaClient) {
 		if !kube.IsForbidden(err) {
 			t.Errorf("a list of all Secrets: %v", err)

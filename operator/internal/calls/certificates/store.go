@@ -66,9 +66,10 @@ func New(c Config) (*Store, error) {
 		c.Now = time.Now
 	}
 	s := &Store{
-		names: c.Names, log: c.Log, now: c.Now, secret: newSecretClient(c.Client, c.Namespace, c.Secret),
+		names: c.Names, now: c.Now, secret: newSecretClient(c.Client, c.Namespace, c.Secret),
 		newlyLearned: make(chan []*x509.Certificate, 1),
 	}
+	s.log = c.Log.With("secret", s.secret.Key.String())
 	s.secret.deployment = followed.NewDeployment(c.Client, c.Namespace, c.Deployment)
 	s.published.Store(&publishedState{changed: make(chan struct{})})
 	return s, nil
@@ -77,8 +78,12 @@ func New(c Config) (*Store, error) {
 // Run keeps the Secret and the certificates as they should be, until ctx ends. Then it returns nil. Problems are
 // logged, each once in a row. Run must be called once.
 func (s *Store) Run(ctx context.Context) error {
-	k := newKeeper(s)
-	return k.run(ctx)
+	newKeeper(s).run(ctx)
+	return nil
+}
+
+func newKeeper(s *Store) *keeper {
+	return &keeper{Store: s, object: followed.Object[secret]{Reference: s.secret.Reference}, memory: new(State)}
 }
 
 // GetCertificate returns the serving certificate, for [tls.Config]. It returns an error while there is none.
@@ -126,7 +131,7 @@ func (s *Store) Changed() <-chan struct{} { return s.published.Load().changed }
 func (s *Store) Ready() error {
 	if c := s.published.Load().serving; c == nil || !isValid(c.Leaf, s.now()) {
 		return fmt.Errorf(
-			"there is no valid certificate for webhooks: the Secret %s is not read or written yet; the log has the reason",
+			"there is no valid certificate for webhooks: the %s is not read or written yet; the log has the reason",
 			s.secret)
 	}
 	return nil
@@ -160,7 +165,7 @@ func Revoke(ctx context.Context, c Config, published ...[]byte) error {
 		return err
 	}
 	k := newKeeper(s)
-	k.isRevoking = true
+	k.isRevoking, k.object.NeedsRead = true, true
 	for _, bundle := range published {
 		k.learned = union(k.learned, filter(decodeCertificates(bundle), s.names.isAuthority))
 	}

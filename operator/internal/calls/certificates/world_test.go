@@ -125,16 +125,16 @@ func (w *world) waitUntilSettled() {
 // read returns the Secret.
 func (w *world) read() *secret {
 	w.t.Helper()
-	live, err := w.secret.read(w.t.Context())
+	state, err := w.secret.Read(w.t.Context(), w.secret.client)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if block, _ := pem.Decode(live.Data.Key); block != nil {
+	if block, _ := pem.Decode(state.Object.Data.Key); block != nil {
 		w.mu.Lock()
 		w.keys = append(w.keys, []byte(base64.StdEncoding.EncodeToString(block.Bytes))[:40])
 		w.mu.Unlock()
 	}
-	return live
+	return state.Object
 }
 
 // replace writes the data of the Secret, whatever it is, as somebody else.
@@ -145,7 +145,7 @@ func (w *world) replace(d data) {
 		w.t.Fatal(err)
 	}
 	if _, err := w.secret.client.WithFieldManager("somebody").Do(w.t.Context(), &wire.Request{
-		Verb: wire.VerbPatch, Resource: Resource(), Namespace: w.secret.stream.Namespace, Name: w.secret.name,
+		Verb: wire.VerbPatch, Resource: Resource(), Namespace: w.secret.Namespace, Name: w.secret.Name,
 		ContentType: wire.ContentMergePatch, Body: body,
 	}); err != nil {
 		w.t.Fatal(err)
@@ -156,7 +156,7 @@ func (w *world) replace(d data) {
 func (w *world) empty() {
 	w.t.Helper()
 	if _, err := w.secret.client.Do(w.t.Context(), &wire.Request{
-		Verb: wire.VerbPatch, Resource: Resource(), Namespace: w.secret.stream.Namespace, Name: w.secret.name,
+		Verb: wire.VerbPatch, Resource: Resource(), Namespace: w.secret.Namespace, Name: w.secret.Name,
 		ContentType: wire.ContentMergePatch, Body: []byte(`{"data":null}`),
 	}); err != nil {
 		w.t.Fatal(err)
@@ -167,8 +167,8 @@ func (w *world) empty() {
 func (w *world) create() {
 	w.t.Helper()
 	if _, err := w.secret.client.Do(w.t.Context(), &wire.Request{
-		Verb: wire.VerbCreate, Resource: Resource(), Namespace: w.secret.stream.Namespace,
-		Body: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"` + w.secret.name + `"}}`),
+		Verb: wire.VerbCreate, Resource: Resource(), Namespace: w.secret.Namespace,
+		Body: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"` + w.secret.Name + `"}}`),
 	}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func (w *world) create() {
 func (w *world) delete() {
 	w.t.Helper()
 	if _, err := w.secret.client.Do(w.t.Context(), &wire.Request{
-		Verb: wire.VerbDelete, Resource: Resource(), Namespace: w.secret.stream.Namespace, Name: w.secret.name,
+		Verb: wire.VerbDelete, Resource: Resource(), Namespace: w.secret.Namespace, Name: w.secret.Name,
 	}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func (w *world) delete() {
 // config returns the Config of a replica.
 func (w *world) config() Config {
 	return Config{
-		Client: w.replicaClient, Namespace: w.secret.stream.Namespace, Secret: w.secret.name, Deployment: w.deployment, Names: w.names,
+		Client: w.replicaClient, Namespace: w.secret.Namespace, Secret: w.secret.Name, Deployment: w.deployment, Names: w.names,
 		Log: slog.New(slog.NewTextHandler(w.log, nil)), Now: w.now,
 	}
 }

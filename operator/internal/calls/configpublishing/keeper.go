@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/calls/followed"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
@@ -21,12 +21,10 @@ type keeper struct {
 	// namespace is the Namespace of the installation, and deployment is its Deployment. They are nil if there is none.
 	namespace  *followed.Object[object]
 	deployment *followed.Deployment
-	// deploymentProblem is why the last read of the Deployment in update has failed. It is empty if the read has
-	// succeeded.
-	deploymentProblem string
+	// deploymentProblem is why the last read of the Deployment in update has failed.
+	deploymentProblem followed.Problem
 	// isEnding is true from the end of the program on. Then the replica acts as one that does not lead.
 	isEnding bool
-	retry    followed.Retry
 }
 
 const (
@@ -45,7 +43,7 @@ func newKeeper(c Config, configurations [2]*programConfiguration) *keeper {
 	}
 	if c.Namespace != "" {
 		k.namespace = &followed.Object[object]{
-			Reference: followed.ReferenceTo[object](manifests.NamespaceResource(), c.Namespace),
+			Reference: followed.ReferenceTo[object](manifests.NamespaceResource(), kube.Key{Name: c.Namespace}),
 		}
 	}
 	return k
@@ -61,40 +59,21 @@ func (k *keeper) run(ctx context.Context) {
 
 // follow keeps the configurations until ctx ends.
 func (k *keeper) follow(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	defer cancel()
-	records := make(chan func()) // each records what a watch has shown
-	all := k.known[:]
+	c, ignore := k.config, func(struct{}) {}
+	loop := followed.Keeper{
+		Sources: []followed.Source{
+			followed.Values(c.Elected, ignore), followed.Values(c.Reachable, ignore),
+			followed.Values(c.Ending, func(struct{}) { k.isEnding = true }),
+		},
+		Changed: c.Changed, Correct: k.update, MaxRetry: followed.MaxRetry,
+	}
 	if k.namespace != nil {
-		all = append([]*followed.Object[object]{k.namespace}, all...)
+		loop.Sources = append(loop.Sources, k.namespace.Source(c.Replica))
 	}
-	for _, f := range all {
-		watching.Go(func() { f.Follow(ctx, k.config.Replica, records) })
+	for _, f := range k.known {
+		loop.Sources = append(loop.Sources, f.Source(c.Replica))
 	}
-	elected, reachable, ending := k.config.Elected, k.config.Reachable, k.config.Ending
-	for {
-		changed := k.config.Changed()
-		due := k.retry.Next(k.update(ctx))
-		if due == nil && k.isEnding && k.deployment.HasExisted() {
-			due = time.After(endPeriod)
-		}
-		select {
-		case record := <-records:
-			record()
-		case <-changed:
-		case <-elected:
-			elected = nil
-		case <-reachable:
-			reachable = nil
-		case <-ending:
-			ending, k.isEnding = nil, true
-		case <-due:
-		case <-ctx.Done():
-			return
-		}
-	}
+	loop.Run(ctx)
 }
 
 // finish removes the entries of the program, if its Deployment is gone. follow has ended, and may not have seen that
@@ -115,49 +94,45 @@ func (k *keeper) finish(ctx context.Context) {
 	}
 }
 
-// update brings the configurations to the state that is due. It reports whether all are right.
-func (k *keeper) update(ctx context.Context) bool {
-	isRight := k.readDeployment(ctx)
-	attempt := func(f *followed.Object[object], do func() error) {
-		err := f.Attempt(do)
-		if ctx.Err() == nil && f.RecordProblem(err) {
-			k.logProblem(f, err)
-		}
-		isRight = isRight && (err == nil || isMissing(err)) // the watch shows when the configuration is made
+// update brings the configurations to the state that is due. It reports whether all are right, and returns the time
+// until the next look at the Deployment while the program ends.
+func (k *keeper) update(ctx context.Context) (areRight bool, wait time.Duration) {
+	areRight = k.readDeployment(ctx) == nil
+	attempt := func(f *followed.Object[object], do func(context.Context) error) {
+		err := f.Attempt(ctx, do, func(err error) { k.logProblem(f, err) })
+		areRight = areRight && (err == nil || isMissing(err)) // the watch shows when the configuration is made
 	}
 	if n := k.namespace; n != nil {
-		attempt(n, func() error { return n.RefreshIfNeeded(ctx, k.config.Replica) })
+		attempt(n, func(ctx context.Context) error { return n.RefreshIfNeeded(ctx, k.config.Replica) })
 	}
 	for i, f := range k.known {
-		attempt(f, func() error { return k.correct(ctx, f, k.configurations[i]) })
+		attempt(f, func(ctx context.Context) error { return k.correct(ctx, f, k.configurations[i]) })
 		k.configurations[i].recordLastKnown(f.LastKnown, k.config.Target)
 		if f.NeedsRead {
 			k.configurations[i].removed.forget()
 		}
 	}
-	return isRight
+	if k.isEnding && k.deployment.HasExisted() {
+		wait = endPeriod
+	}
+	return areRight, wait
 }
 
-// readDeployment reads the Deployment until a read is answered, and again while the program ends. It reports whether
-// the last read was answered.
-func (k *keeper) readDeployment(ctx context.Context) bool {
-	read, problem := k.deployment.ReadOnce, ""
+// readDeployment reads the Deployment until a read is answered, and again while the program ends.
+func (k *keeper) readDeployment(ctx context.Context) error {
+	read := k.deployment.ReadOnce
 	if k.isEnding && k.deployment.HasExisted() {
 		read = k.deployment.Read
 	}
 	err := read(ctx)
-	if err != nil {
-		problem = err.Error()
-	}
-	if ctx.Err() == nil && problem != k.deploymentProblem {
-		k.deploymentProblem = problem
+	k.deploymentProblem.Record(ctx, err, func(err error) {
 		if err != nil {
 			k.config.Log.Warn(
 				"cannot see whether the Deployment of the program exists: at the end of the program, its webhook entries stay",
 				"error", err)
 		}
-	}
-	return err == nil
+	})
+	return err
 }
 
 // correct brings a configuration to the state that is due. If the leader cannot do all that it should do, it does what
@@ -179,48 +154,36 @@ func (k *keeper) write(ctx context.Context, f *followed.Object[object], c *progr
 	if isLeader {
 		client = k.config.Leader
 	}
-	for {
-		if err := f.RefreshIfNeeded(ctx, k.config.Replica); err != nil {
-			return err
-		}
-		if f.LastKnown == nil {
-			return nil // the watch reads first
-		}
-		c.recordLastKnown(f.LastKnown, k.config.Target) // with the entries that are removed next
-		wanted, err := k.plan(f.LastKnown, c, isLeader)
-		if err != nil || len(wanted.differences) == 0 {
-			return err
-		}
-		if (isLeader || k.isEnding && k.deployment.IsGone()) && !hasRead {
-			if err := k.readInstallation(ctx); err != nil {
-				return err
+	changeOf := func(ctx context.Context, lastKnown *object) (none followed.Change[object], err error) {
+		c.recordLastKnown(lastKnown, k.config.Target) // with the entries that are removed next
+		wanted, err := k.plan(lastKnown, c, isLeader)
+		if err == nil && len(wanted.differences) > 0 && !hasRead && (isLeader || k.isEnding && k.deployment.IsGone()) {
+			if err = k.readInstallation(ctx); err == nil {
+				hasRead = true
+				wanted, err = k.plan(lastKnown, c, isLeader)
 			}
-			hasRead = true
-			continue
 		}
-		if !f.LastKnown.exists() && k.config.Target.URL == "" {
-			return newMissingError(f.Reference, k.config.Labels, k.deployment)
+		if err != nil || len(wanted.differences) == 0 {
+			return none, err
+		}
+		if !lastKnown.exists() && k.config.Target.URL == "" {
+			return none, newMissingError(f.Reference, k.config.Labels, k.deployment)
 		}
 		differences := strings.Join(wanted.differences, ", ")
-		if !f.RecordWrite(time.Now()) {
-			return fmt.Errorf("the %s is changed again and again, or the API server stores something else than was written: see its managedFields (%s)", f, differences)
-		}
-		var o followed.State[object]
-		if f.LastKnown.exists() {
-			o, err = patchConfiguration(ctx, f.Reference, client, f.LastKnown, wanted)
-		} else {
-			o, err = createConfiguration(ctx, f.Reference, client, k.config.Labels, wanted)
-		}
-		switch {
-		case err == nil:
-			f.Record(o)
-			k.config.Log.Info("changed a webhook configuration", "kind", f.Resource.Kind, "name", f.Name, "changes", differences)
-		case followed.IsOutdated(err):
-			f.NeedsRead, hasRead = true, false
-		default:
-			return err
-		}
+		return followed.Change[object]{Description: differences, Write: func() (o followed.State[object], err error) {
+			if lastKnown.exists() {
+				o, err = patchConfiguration(ctx, f.Reference, client, lastKnown, wanted)
+			} else {
+				o, err = createConfiguration(ctx, f.Reference, client, k.config.Labels, wanted)
+			}
+			if hasRead = err == nil; hasRead {
+				k.config.Log.Info("changed a webhook configuration",
+					"kind", f.Resource.Kind, "name", f.Name, "changes", differences)
+			}
+			return o, err
+		}}, nil
 	}
+	return f.Correct(ctx, k.config.Replica, changeOf)
 }
 
 // readInstallation reads the Namespace and the Deployment. The watch of the Namespace may lag behind, and another

@@ -112,7 +112,7 @@ func New(c Config) (*Publisher, error) {
 			entries = append(entries, configuration.Probe(c.Target, resource.Kind, c.Probe))
 		}
 		p.configurations[i] = &programConfiguration{
-			Reference: followed.ReferenceTo[object](resource, c.Name), entries: entries,
+			Reference: followed.ReferenceTo[object](resource, kube.Key{Name: c.Name}), entries: entries,
 		}
 	}
 	return p, nil

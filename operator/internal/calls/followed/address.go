@@ -11,10 +11,11 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Address is where an object outside of namespaces is. It is safe for concurrent use.
+// Address is where an object is. It is safe for concurrent use.
 type Address struct {
 	Resource wire.Resource
-	Name     string
+	// Key has no namespace if the object is outside of namespaces.
+	kube.Key
 }
 
 // head has the resourceVersion of an object or of a list.
@@ -25,11 +26,11 @@ type head struct {
 }
 
 // String returns the kind and the name of the object.
-func (a Address) String() string { return a.Resource.Kind + " " + a.Name }
+func (a Address) String() string { return a.Resource.Kind + " " + a.Key.String() }
 
 // stream returns the stream that has the object alone.
 func (a Address) stream() wire.Stream {
-	return wire.Stream{Resource: a.Resource, FieldSelector: "metadata.name=" + a.Name}
+	return wire.Stream{Resource: a.Resource, Namespace: a.Namespace, FieldSelector: "metadata.name=" + a.Name}
 }
 
 // request returns a request for the object by its name.
@@ -117,9 +118,10 @@ func (a Address) watch(
 	}
 }
 
+// decode decodes the object. The error does not have the content, which can be secret.
 func (a Address) decode(content []byte, object any) error {
-	if err := kube.Unmarshal(content, object); err != nil {
-		return fmt.Errorf("the %s is not that of a Kubernetes API: %w", a, err)
+	if kube.Unmarshal(content, object) != nil {
+		return fmt.Errorf("the %s is not that of a Kubernetes API", a)
 	}
 	return nil
 }

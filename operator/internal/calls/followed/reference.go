@@ -1,11 +1,12 @@
 // Package followed reads, watches and writes one object of the cluster, and knows what a keeper has seen of the object.
 // A keeper brings an object to the state that is due, whatever others do to the object. The objects are the webhook
-// configurations, their Namespace, and the CustomResourceDefinitions whose objects are converted.
+// configurations, their Namespace, the Secret of their certificates, and the CustomResourceDefinitions whose objects
+// are converted.
 //
 // [Deployment] is only read: it says whether the installation of the program is being removed.
 //
 // Within 10 seconds after a change by somebody else an object is right again: a keeper writes the object at most 10
-// times in 5 seconds, and an attempt that has failed is repeated after at most 5 seconds.
+// times in 5 seconds, and repeats an attempt that has failed after at most [MaxRetry].
 package followed
 
 import (
@@ -15,16 +16,16 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// Reference is one object outside of namespaces, which it reads, watches and writes by any client. T has the fields of
-// the object that matter. A Reference is safe for concurrent use.
+// Reference is one object, which it reads, watches and writes by any client. T has the fields of the object that
+// matter. A Reference is safe for concurrent use.
 type Reference[T any] struct {
 	// The methods of Reference are compiled for each T. So the methods of Address, which know no T, do the work.
 	Address
 }
 
-// ReferenceTo returns a reference to the object of a resource and a name.
-func ReferenceTo[T any](resource wire.Resource, name string) Reference[T] {
-	return Reference[T]{Address{resource, name}}
+// ReferenceTo returns a reference to the object of a resource and a key.
+func ReferenceTo[T any](resource wire.Resource, key kube.Key) Reference[T] {
+	return Reference[T]{Address{resource, key}}
 }
 
 // State is a state of an object.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // addDefaults calls the defaulter of e, and returns the answer with the patch that adds what the defaulter has added.
@@ -59,7 +60,7 @@ func runDefaulter(
 		if err != nil {
 			return d, nil, err
 		}
-		d.compareObjects("", schema, before, result, request)
+		d.compare("", schema, jsontree.Parse(before), jsontree.Parse(result), jsontree.Parse(request))
 	}
 	return d, result, err
 }

@@ -1,11 +1,12 @@
 package admission
 
 import (
-	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // difference is what a defaulter has changed in an object: what it may add, and what is dropped.
@@ -36,100 +37,103 @@ func isFixed(path string) bool {
 	return false
 }
 
-// compare adds the difference of a value that the request has at path, a JSON pointer. before is nil if the encoder
+// compare adds the difference of a value that the request has at path, a JSON pointer. before is missing if the encoder
 // leaves the value out. s is nil where anything may stand.
-func (d *difference) compare(path string, s *crd.Schema, before, after, request []byte) {
+func (d *difference) compare(path string, s *crd.Schema, before, after, request any) {
+	if jsontree.Equal(before, after) || request == nil { // the defaulter cannot see that the request sets a null
+		return
+	}
+	object, isObject := after.(map[string]any)
+	requestObject, isRequestObject := request.(map[string]any)
+	list, isList := after.([]any)
+	requestItems, hasKeys := jsontree.KeyedListOf(s, request)
+	_, isRequestList := request.([]any)
 	switch {
-	case bytes.Equal(before, after):
-	case string(request) == "null": // the defaulter cannot see that the request sets it
 	case isFixed(path):
 		d.addDropped(path)
-	case opensWith(after, '{') && opensWith(request, '{') && (s == nil || s.MapType != "atomic"):
-		d.compareObjects(path, s, before, after, request)
-	case opensWith(after, '[') && opensWith(request, '[') && s != nil && s.ListType == "map":
-		d.compareKeyedLists(path, s, before, after, request)
-	case opensWith(after, '[') && opensWith(request, '[') && s != nil && s.ListType == "set":
-		d.compareSets(path, before, after)
+	case isObject && isRequestObject && (s == nil || s.MapType != "atomic"):
+		d.compareObjects(path, s, before, object, requestObject)
+	case isList && hasKeys:
+		d.compareKeyedLists(path, s, before, list, requestItems)
+	case isList && isRequestList && s != nil && s.ListType == "set":
+		d.compareSets(path, before, list)
 	default:
 		d.addDropped(path)
 	}
 }
 
 // compareObjects adds the difference of an object or a map that is not atomic.
-func (d *difference) compareObjects(path string, s *crd.Schema, before, after, request []byte) {
-	old, wanted, requested := membersOf(before), membersOf(after), membersOf(request)
-	for _, name := range wanted.names {
-		value := wanted.values[name]
+func (d *difference) compareObjects(path string, s *crd.Schema, before any, after, request map[string]any) {
+	old, _ := before.(map[string]any)
+	for _, name := range jsontree.SortedNames(old, after) {
 		inner := path + "/" + pointerToken(name)
-		if was, isThere := old.values[name]; isThere && bytes.Equal(was, value) {
-			continue
-		}
-		if has, isThere := requested.values[name]; isThere {
-			d.compare(inner, propertyOf(s, name), old.values[name], value, has)
-		} else if isFixed(inner) {
+		was, value := jsontree.Member(old, name), jsontree.Member(after, name)
+		has, isThere := request[name]
+		switch {
+		case jsontree.Equal(was, value):
+		case value == (any)(jsontree.Missing{}):
+			if isThere {
+				d.addDropped(inner)
+			}
+		case isThere:
+			d.compare(inner, jsontree.Property(s, name), was, value, has)
+		case isFixed(inner):
 			d.addDropped(inner)
-		} else if value = changedMembers(old.values[name], value); string(value) != "{}" ||
-			!opensWith(old.values[name], '{') {
-			d.addOperation(inner, value)
-		}
-	}
-	for _, name := range old.names {
-		if wanted.values[name] == nil && requested.values[name] != nil {
-			d.addDropped(path + "/" + pointerToken(name))
+		default:
+			value = changedMembers(was, value)
+			_, wasObject := was.(map[string]any)
+			if object, isObject := value.(map[string]any); !wasObject || !isObject || len(object) > 0 {
+				d.addOperation(inner, value)
+			}
 		}
 	}
 }
 
-// compareKeyedLists adds the difference of a list whose items have keys. New items are added at the end.
-func (d *difference) compareKeyedLists(path string, s *crd.Schema, before, after, request []byte) {
-	old, wanted, requested := itemsOf(s, before), itemsOf(s, after), itemsOf(s, request)
-	for i, value := range wanted.values {
-		key := wanted.keys[i]
-		if at, isThere := requested.index[key]; isThere {
-			var was []byte
-			if at, isThere := old.index[key]; isThere {
-				was = old.values[at]
-			}
-			d.compare(path+"/"+strconv.Itoa(at), s.Items, was, value, requested.values[at])
-		} else {
-			d.addOperation(path+"/-", value)
+// compareKeyedLists adds the difference of a list whose items have keys. New items are added at the end. A defaulter
+// may have added an item that is there already.
+func (d *difference) compareKeyedLists(
+	path string, s *crd.Schema, before any, after []any, request jsontree.KeyedList,
+) {
+	old, _ := jsontree.KeyedListOf(s, before)
+	wanted := make(map[string]any, len(after))
+	for _, each := range after {
+		item, _ := each.(map[string]any)
+		key, _ := jsontree.KeyOf(s, item)
+		if wanted[key] = each; request.Items[key] == nil {
+			d.addOperation(path+"/-", each)
 		}
 	}
-	for i, key := range requested.keys {
-		if _, isThere := wanted.index[key]; !isThere {
-			d.addDropped(path + "/" + strconv.Itoa(i))
+	for i, key := range request.Keys {
+		inner := path + "/" + strconv.Itoa(i)
+		if item, isThere := wanted[key]; isThere {
+			d.compare(inner, s.Items, old.Item(key), item, request.Items[key])
+		} else {
+			d.addDropped(inner)
 		}
 	}
 }
 
 // compareSets adds the difference of a list of different values.
-func (d *difference) compareSets(path string, before, after []byte) {
-	old, wanted := elementsOf(before), elementsOf(after)
-	for _, value := range wanted {
+func (d *difference) compareSets(path string, before any, after []any) {
+	old, _ := before.([]any)
+	contains := func(list []any, value any) bool {
+		return slices.ContainsFunc(list, func(each any) bool { return jsontree.Equal(each, value) })
+	}
+	for _, value := range after {
 		if !contains(old, value) {
 			d.addOperation(path+"/-", value)
 		}
 	}
 	for _, value := range old {
-		if !contains(wanted, value) {
+		if !contains(after, value) {
 			d.addDropped(path)
 		}
 	}
 }
 
-// contains reports whether value is one of all.
-func contains(all [][]byte, value []byte) bool {
-	for _, each := range all {
-		if bytes.Equal(each, value) {
-			return true
-		}
-	}
-	return false
-}
-
 // addOperation adds an operation to the patch, which adds value at path. There is nothing to add if value is null.
-func (d *difference) addOperation(path string, value []byte) {
-	if string(value) == "null" {
+func (d *difference) addOperation(path string, value any) {
+	if value == nil {
 		return
 	}
 	separator := byte(',')
@@ -137,8 +141,8 @@ func (d *difference) addOperation(path string, value []byte) {
 		separator = '['
 	}
 	d.patch = append(append(d.patch, separator), `{"op":"add","path":`...)
-	d.patch = append(appendText(d.patch, path), `,"value":`...)
-	d.patch = append(append(d.patch, value...), '}')
+	d.patch = append(jsontree.AppendText(d.patch, path), `,"value":`...)
+	d.patch = append(jsontree.Append(d.patch, value), '}')
 }
 
 // addDropped adds what is at path, a JSON pointer, to what is dropped.
@@ -148,61 +152,19 @@ func (d *difference) addDropped(path string) {
 
 // changedMembers returns an object with the members of after that differ from those of before. It returns after if one
 // of the two is no object. Example: of {"count":0} and {"image":"x","count":0} it returns {"image":"x"}.
-func changedMembers(before, after []byte) []byte {
-	if !opensWith(before, '{') || !opensWith(after, '{') {
+func changedMembers(before, after any) any {
+	old, isOld := before.(map[string]any)
+	object, isObject := after.(map[string]any)
+	if !isOld || !isObject {
 		return after
 	}
-	old := membersOf(before)
-	result := []byte{'{'}
-	eachMember(after, func(name string, value []byte) {
-		if was, isThere := old.values[name]; !isThere || !bytes.Equal(was, value) {
-			result = appendMember(result, name, changedMembers(was, value))
+	result := make(map[string]any)
+	for name, value := range object {
+		if was := jsontree.Member(old, name); !jsontree.Equal(was, value) {
+			result[name] = changedMembers(was, value)
 		}
-	})
-	return append(result, '}')
-}
-
-// items are the elements of a list whose items have keys.
-type items struct {
-	values [][]byte
-	keys   []string
-	// index holds the place of each key. The API server refuses a list that has a key twice.
-	index map[string]int
-}
-
-// itemsOf returns the items of a list with the schema s.
-func itemsOf(s *crd.Schema, list []byte) items {
-	all := items{values: elementsOf(list), index: make(map[string]int)}
-	for i, value := range all.values {
-		key := keyOf(s, value)
-		all.keys = append(all.keys, key)
-		all.index[key] = i
 	}
-	return all
-}
-
-// keyOf returns the values of the keys of an item as one text. A key that is missing has its default.
-func keyOf(s *crd.Schema, value []byte) string {
-	key := ""
-	for _, name := range s.ListMapKeys {
-		part := memberOf(value, name)
-		if p := propertyOf(s.Items, name); part == nil && p != nil {
-			part = p.Default
-		}
-		key += string(part) + "\n"
-	}
-	return key
-}
-
-// propertyOf returns the schema of a member of an object or a map, or nil if anything may stand there.
-func propertyOf(s *crd.Schema, name string) *crd.Schema {
-	if s == nil {
-		return nil
-	}
-	if p := s.Properties[name]; p != nil {
-		return p
-	}
-	return s.AdditionalProperties
+	return result
 }
 
 // pointerToken returns a name as a JSON pointer has it.

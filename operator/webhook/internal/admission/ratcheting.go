@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/jsontree"
 )
 
 // stablePaths turns the field paths of one object into stable paths, in which each index stands for its element: for
@@ -27,21 +28,20 @@ type stablePaths struct {
 type place struct {
 	// schema is nil below a field whose schema says nothing.
 	schema *crd.Schema
-	// value is JSON, or nil if the object has none.
-	value []byte
-	// elements are those of a list, once they are asked for.
-	elements [][]byte
+	// value is missing if the object has none.
+	value any
 	// stable is the stable path of the place.
 	stable string
 }
 
 // newStablePaths returns the stable paths of an object of a schema.
 func newStablePaths(schema *crd.Schema, object any) *stablePaths {
-	value, err := kube.Marshal(object)
-	if err != nil {
-		value = nil // such as a type whose MarshalJSON fails: no element is another one
+	root := &place{schema: schema, value: jsontree.Missing{}}
+	// A type can have a MarshalJSON that fails. Then no element is another one.
+	if text, err := kube.Marshal(object); err == nil {
+		root.value = jsontree.Parse(text)
 	}
-	return &stablePaths{map[string]*place{"": {schema: schema, value: value}}}
+	return &stablePaths{map[string]*place{"": root}}
 }
 
 // stable returns the stable path of a field path. A part that cannot be read stays as it is.
@@ -78,22 +78,13 @@ func (at *place) next(step string) *place {
 	key, isBracket := strings.CutPrefix(name, "[")
 	key = strings.TrimSuffix(key, "]")
 	index, err := strconv.Atoi(key)
-	if !isBracket || err != nil || len(at.value) > 0 && at.value[0] == '{' {
-		next := &place{value: memberOf(at.value, key), stable: at.stable + step}
-		if at.schema != nil {
-			if next.schema = at.schema.Properties[key]; next.schema == nil {
-				next.schema = at.schema.AdditionalProperties
-			}
-		}
-		return next
+	if object, isObject := at.value.(map[string]any); !isBracket || err != nil || isObject {
+		return &place{jsontree.Property(at.schema, key), jsontree.Member(object, key), at.stable + step}
 	}
-	if at.elements == nil && len(at.value) > 0 && at.value[0] == '[' {
-		at.elements = elementsOf(at.value)
-	}
-	next := &place{}
+	next := &place{value: jsontree.Missing{}}
 	identity := []byte("null")
-	if index >= 0 && index < len(at.elements) {
-		next.value = at.elements[index]
+	if list, _ := at.value.([]any); index >= 0 && index < len(list) {
+		next.value = list[index]
 		identity = at.identityOf(next.value)
 	}
 	if at.schema != nil {
@@ -105,17 +96,13 @@ func (at *place) next(step string) *place {
 }
 
 // identityOf returns what an element of the list has alone: its keys in a list map, or else its value.
-func (at *place) identityOf(element []byte) []byte {
-	if at.schema == nil || at.schema.ListType != "map" {
-		return element
-	}
-	keys := []byte("{")
-	for _, name := range at.schema.ListMapKeys {
-		if value := memberOf(element, name); value != nil {
-			keys = appendMember(keys, name, value)
+func (at *place) identityOf(element any) []byte {
+	if item, isObject := element.(map[string]any); isObject && at.schema != nil && at.schema.ListType == "map" {
+		if key, hasKey := jsontree.KeyOf(at.schema, item); hasKey {
+			return []byte(key)
 		}
 	}
-	return append(keys, '}')
+	return jsontree.Append(nil, element)
 }
 
 // ratchet returns the field errors of an object that are new, and those that an error of the old object excuses: an

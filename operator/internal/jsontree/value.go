@@ -1,4 +1,9 @@
-package convert
+// Package jsontree reads and compares JSON values, and knows lists with keys and members of objects by the schema of a
+// CustomResourceDefinition.
+//
+// A value is held as any: nil for null, bool, string, [Number], []any, or map[string]any. A member that an object lacks
+// is [Missing]. Values are shared between trees, so nobody changes a value in place.
+package jsontree
 
 import (
 	"maps"
@@ -9,31 +14,28 @@ import (
 	"github.com/yare-go/yare/internal/jsonscan"
 )
 
-// A JSON value is held as any: nil for null, bool, string, number, []any, or map[string]any. A member that an object
-// lacks is missing{}. Values are shared between trees, so nobody changes a value in place.
+// Missing is the value of a member that an object lacks.
+type Missing struct{}
 
-// missing is the value of a member that an object lacks.
-type missing struct{}
-
-// number is the text of a JSON number. It is never parsed and written again, because 1.50 and a whole number beyond
+// Number is the text of a JSON number. It is never parsed and written again, because 1.50 and a whole number beyond
 // 2^53 would change.
-type number string
+type Number string
 
-// raw is the JSON of a value that nobody looks into.
-type raw string
+// Raw is the JSON of a value that nobody looks into.
+type Raw string
 
-// parseValue returns the value of well-formed JSON.
-func parseValue(data []byte) any {
+// Parse returns the value of well-formed JSON.
+func Parse(data []byte) any {
 	s := jsonscan.New(data)
 	return readValue(&s)
 }
 
-// parseJSONObject returns the members of a JSON object. It reports whether data is a well-formed object.
-func parseJSONObject(data []byte) (map[string]any, bool) {
+// ParseObject returns the members of a JSON object. It reports whether data is a well-formed object.
+func ParseObject(data []byte) (map[string]any, bool) {
 	if !jsonscan.ValidMembers(data, func(_, _ []byte) {}) {
 		return nil, false
 	}
-	object, isObject := parseValue(data).(map[string]any)
+	object, isObject := Parse(data).(map[string]any)
 	return object, isObject
 }
 
@@ -68,12 +70,12 @@ func readValue(s *jsonscan.Scanner) any {
 	case "false":
 		return false
 	default:
-		return number(raw)
+		return Number(raw)
 	}
 }
 
-// appendValue appends the JSON of a value. The members of objects are sorted by name, so equal values have equal JSON.
-func appendValue(dst []byte, v any) []byte {
+// Append appends the JSON of a value. The members of objects are sorted by name, so equal values have equal JSON.
+func Append(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
 		return append(dst, "null"...)
@@ -82,42 +84,42 @@ func appendValue(dst []byte, v any) []byte {
 			return append(dst, "true"...)
 		}
 		return append(dst, "false"...)
-	case number:
+	case Number:
 		return append(dst, v...)
-	case raw:
+	case Raw:
 		return append(dst, v...)
 	case string:
-		return appendText(dst, v)
+		return AppendText(dst, v)
 	case []any:
 		dst = append(dst, '[')
 		for i, each := range v {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendValue(dst, each)
+			dst = Append(dst, each)
 		}
 		return append(dst, ']')
 	case map[string]any:
 		dst = append(dst, '{')
-		for i, name := range sortedNames(v) {
+		for i, name := range SortedNames(v) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendValue(append(appendText(dst, name), ':'), v[name])
+			dst = Append(append(AppendText(dst, name), ':'), v[name])
 		}
 		return append(dst, '}')
 	}
 	return dst // a missing value has no JSON
 }
 
-// appendText appends a JSON string.
-func appendText(dst []byte, text string) []byte {
+// AppendText appends a JSON string.
+func AppendText(dst []byte, text string) []byte {
 	dst, _ = jsontext.AppendQuote(dst, text) // the only error is about invalid UTF-8, which it replaces
 	return dst
 }
 
-// sortedNames returns the names of the members of objects, sorted, each once.
-func sortedNames(objects ...map[string]any) []string {
+// SortedNames returns the names of the members of objects, sorted, each once.
+func SortedNames(objects ...map[string]any) []string {
 	n := 0
 	for _, each := range objects {
 		n += len(each)
@@ -132,32 +134,32 @@ func sortedNames(objects ...map[string]any) []string {
 	return slices.Compact(names)
 }
 
-// memberOf returns a member of an object, or missing.
-func memberOf(object map[string]any, name string) any {
+// Member returns a member of an object, or missing.
+func Member(object map[string]any, name string) any {
 	if v, isThere := object[name]; isThere {
 		return v
 	}
-	return missing{}
+	return Missing{}
 }
 
-// setMember sets a member of an object, or removes the member if v is missing.
-func setMember(object map[string]any, name string, v any) {
-	if v == (missing{}) {
+// SetMember sets a member of an object, or removes the member if v is missing.
+func SetMember(object map[string]any, name string, v any) {
+	if v == (Missing{}) {
 		delete(object, name)
 	} else {
 		object[name] = v
 	}
 }
 
-// areEqual reports whether two values are equal. Numbers are equal if their texts are.
-func areEqual(a, b any) bool {
+// Equal reports whether two values are equal. Numbers are equal if their texts are.
+func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case []any:
 		b, isList := b.([]any)
-		return isList && slices.EqualFunc(a, b, areEqual)
+		return isList && slices.EqualFunc(a, b, Equal)
 	case map[string]any:
 		b, isObject := b.(map[string]any)
-		return isObject && maps.EqualFunc(a, b, areEqual)
+		return isObject && maps.EqualFunc(a, b, Equal)
 	}
 	switch b.(type) {
 	case []any, map[string]any:
@@ -166,9 +168,9 @@ func areEqual(a, b any) bool {
 	return a == b
 }
 
-// objectOrMissing returns v if it is an object, and nil if it is missing. It reports whether v is one of the two.
-func objectOrMissing(v any) (map[string]any, bool) {
-	if v == (missing{}) {
+// ObjectOrMissing returns v if it is an object, and nil if it is missing. It reports whether v is one of the two.
+func ObjectOrMissing(v any) (map[string]any, bool) {
+	if v == (Missing{}) {
 		return nil, true
 	}
 	object, isObject := v.(map[string]any)
