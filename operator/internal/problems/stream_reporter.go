@@ -53,6 +53,8 @@ type objectErrors struct {
 	last  time.Time
 }
 
+// NewStreamReporter returns a reporter that logs to log. isReported reports whether the log has the reason of an error
+// already.
 func NewStreamReporter(log *slog.Logger, isReported func(error) bool) *StreamReporter {
 	return &StreamReporter{
 		log: log, isReported: isReported,
