@@ -10,10 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/operator/conversion"
 	"github.com/yare-go/yare/operator/internal/calls/certificates"
@@ -174,11 +172,7 @@ func withConverter[G interface{ Group() string }](i *installation) *installation
 // definition returns the CustomResourceDefinition of Balls.
 func (i *installation) definition(group string) *unstructured.Unstructured {
 	i.t.Helper()
-	r := wire.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-		Plural:           "customresourcedefinitions", ClusterScoped: true,
-	}
-	d, err := kube.Dynamic(i.client, r, "").Get(i.t.Context(), "balls."+group)
+	d, err := kube.Dynamic(i.client, definitionResource(), "").Get(i.t.Context(), "balls."+group)
 	if err != nil {
 		i.t.Fatal(err)
 	}

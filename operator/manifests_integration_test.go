@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
@@ -82,11 +82,7 @@ func newInstallation[G interface{ Group() string }](t *testing.T) *installation 
 				t.Logf("left behind: %v", err)
 			}
 		}
-		definitions := kube.Metadata(i.client, wire.Resource{
-			GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-			Plural:           "customresourcedefinitions", ClusterScoped: true,
-		}, "")
-		if err := kube.IgnoreNotFound(definitions.Delete(context.Background(), i.robots.String())); err != nil {
+		if err := kube.IgnoreNotFound(kube.Metadata(i.client, definitionResource(), "").Delete(context.Background(), i.robots.String())); err != nil {
 			t.Logf("left behind: %v", err)
 		}
 	})
@@ -144,12 +140,55 @@ func (i *installation) create(namespace, name string) {
 // exists reports whether an object exists.
 func (i *installation) exists(kind, namespace, name string) bool {
 	i.t.Helper()
-	args := []string{"get", "--ignore-not-found", "-o", "name", kind, name}
-	if namespace != "" {
-		args = append(args, "--namespace", namespace)
+	r, err := i.resourceNamed(kind)
+	if err != nil {
+		i.t.Fatal(err)
 	}
-	stdout, stderr, err := i.cluster.TryKubectl(i.t, "", args...)
-	return err == nil && stdout != "" || err != nil && !strings.Contains(stderr, "the server doesn't have a resource type")
+	_, err = kube.Metadata(i.client, r, namespace).Get(i.t.Context(), name)
+	if kube.IgnoreNotFound(err) != nil {
+		i.t.Fatalf("get %s %s/%s: %v", kind, namespace, name, err)
+	}
+	return err == nil
+}
+
+// resourceNamed returns the resource of a name that kubectl knows too, or of the kind of the program. A test asks about many
+// objects, and each kubectl would be a process.
+func (i *installation) resourceNamed(kind string) (wire.Resource, error) {
+	switch kind {
+	case i.robots.String():
+		return i.robots, nil
+	case "clusterrole":
+		return kube.ResourceOf[rbacv1.ClusterRole]()
+	case "clusterrolebinding":
+		return kube.ResourceOf[rbacv1.ClusterRoleBinding]()
+	case "configmap":
+		return kube.ResourceOf[corev1.ConfigMap]()
+	case "crd":
+		return definitionResource(), nil
+	case "deployment":
+		return kube.ResourceOf[appsv1.Deployment]()
+	case "mutatingwebhookconfiguration":
+		return kube.ResourceOf[admissionv1.MutatingWebhookConfiguration]()
+	case "namespace":
+		return kube.ResourceOf[corev1.Namespace]()
+	case "networkpolicy":
+		return kube.ResourceOf[networkingv1.NetworkPolicy]()
+	case "pdb":
+		return kube.ResourceOf[policyv1.PodDisruptionBudget]()
+	case "role":
+		return kube.ResourceOf[rbacv1.Role]()
+	case "rolebinding":
+		return kube.ResourceOf[rbacv1.RoleBinding]()
+	case "secret":
+		return kube.ResourceOf[corev1.Secret]()
+	case "service":
+		return kube.ResourceOf[corev1.Service]()
+	case "serviceaccount":
+		return kube.ResourceOf[corev1.ServiceAccount]()
+	case "validatingwebhookconfiguration":
+		return kube.ResourceOf[admissionv1.ValidatingWebhookConfiguration]()
+	}
+	return wire.Resource{}, fmt.Errorf("resourceNamed does not know the kind %q: add it", kind)
 }
 
 // checkExist fails the test unless objects, named as kind or kind/namespace/name, exist or not.

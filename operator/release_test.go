@@ -1,14 +1,12 @@
 package operator_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
-	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/yare-go/yare/internal/testkit/parallel"
 	"github.com/yare-go/yare/operator"
 )
 
@@ -26,10 +24,6 @@ func runRelease(programs map[string]func(release string) operator.Program) {
 func ServesWebhooks(release string) bool {
 	return release != "none" && release != "A" && release != "E"
 }
-
-// testsPerProcessor is how many tests run at the same time for each processor, unless the flag -parallel says otherwise.
-// The schedules of failures mostly wait, for a kube-proxy that is late or for a lease.
-const testsPerProcessor = 3
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
@@ -54,10 +48,5 @@ func TestMain(m *testing.M) {
 			operator.Main(operator.Watcher[operator.Gadget](operator.Programs[name]))
 		}
 	}
-	// A flag of the command line is set again by m.Run, which parses the command line.
-	if err := flag.Set("test.parallel", strconv.Itoa(testsPerProcessor*runtime.GOMAXPROCS(0))); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+	os.Exit(parallel.RunTests(m))
 }

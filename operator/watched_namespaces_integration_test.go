@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/yare-go/yare/internal/proxy/loopback"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
@@ -58,9 +60,12 @@ func (i *installation) createWithoutFinalizer(namespace, name string) {
 // waitForFinalizers waits until an object has these finalizers.
 func (i *installation) waitForFinalizers(kind, namespace, name string, want ...string) {
 	i.t.Helper()
-	yaretest.Eventually(i.t, func() error {
-		text := i.cluster.Kubectl(i.t, "", "get", kind, name, "--namespace", namespace, "-o", "jsonpath={.metadata.finalizers[*]}")
-		if got := strings.Fields(text); !slices.Equal(got, want) {
+	r, err := i.resourceNamed(kind)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	yaretest.WaitFor(i.t, kube.Metadata(i.client, r, namespace), name, func(o *metav1.PartialObjectMetadata) error {
+		if got := o.Finalizers; !slices.Equal(got, want) {
 			return fmt.Errorf("%s %s/%s has the finalizers %q, not %q", kind, namespace, name, got, want)
 		}
 		return nil

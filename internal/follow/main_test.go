@@ -3,6 +3,8 @@ package follow_test
 import (
 	"os"
 	"testing"
+
+	"github.com/yare-go/yare/internal/testkit/parallel"
 )
 
 // TestMain has connections pinged sooner than after the 30 and 15 seconds of client-go, because
@@ -13,5 +15,5 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(parallel.RunTests(m))
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/yare-go/yare/explore/internal/finding"
@@ -37,6 +38,8 @@ type examiner struct {
 	options    history.Options
 	results    *results
 	limits     waitLimits
+	// repeatsTogether is true if the repetitions of a finding are made at the same time. They mostly wait.
+	repeatsTogether bool
 }
 
 // examine makes a planned run, and confirms what the run finds. It repeats a run whose fault has not happened, and
@@ -94,13 +97,14 @@ func (e *examiner) examine(ctx context.Context, j job) (hasHappened bool, err er
 func (e *examiner) confirm(ctx context.Context, j job, compare compareState, first *runResult) error {
 	f := finding.Finding{Verdict: first.verdict, Schedule: j.schedule, Seen: 1, Tries: 1}
 	first.setEvidence(&f)
-	for range confirmations {
-		out, err := e.repeat(ctx, j, compare, &f)
-		if err != nil {
+	for _, r := range e.repeatAll(ctx, j, compare) {
+		if r.err != nil {
 			f.IsUnconfirmed = f.Seen < 2
 			e.results.addFinding(f)
-			return err
+			return r.err
 		}
+		out := r.run
+		e.addRepetition(j, out, &f)
 		e.results.update(func(c *finding.Coverage) { c.Runs, c.Repeats = c.Runs+1, c.Repeats+1 })
 		if out.verdict == finding.Late && f.Verdict != finding.Late { // the state was wrong after a shorter wait
 			f.Verdict, f.Seen = finding.Late, f.Seen+1
@@ -119,12 +123,36 @@ func (e *examiner) confirm(ctx context.Context, j job, compare compareState, fir
 	return err
 }
 
-// repeat makes the run of a finding once more, with longer waits. It counts the run if the run has the same verdict.
-func (e *examiner) repeat(ctx context.Context, j job, compare compareState, f *finding.Finding) (*runResult, error) {
-	out, err := e.run(ctx, j.schedule, e.limits.forConfirmation(), compare)
-	if err != nil {
-		return nil, err
+// repetition is a repetition of the run of a finding, or the error because of which it could not be made.
+type repetition struct {
+	run *runResult
+	err error
+}
+
+// repeatAll repeats the run of a finding with longer waits. After an error it begins no further run. Runs that need the
+// control plane for themselves are made one after the other.
+func (e *examiner) repeatAll(ctx context.Context, j job, compare compareState) []repetition {
+	all := make([]repetition, confirmations)
+	var running sync.WaitGroup
+	for i := range all {
+		running.Go(func() { all[i].run, all[i].err = e.repeat(ctx, j, compare) })
+		if !e.repeatsTogether || j.schedule.Faults.NeedsOwnControlPlane() {
+			if running.Wait(); all[i].err != nil {
+				return all[:i+1]
+			}
+		}
 	}
+	running.Wait()
+	return all
+}
+
+// repeat makes the run of a finding once more, with longer waits.
+func (e *examiner) repeat(ctx context.Context, j job, compare compareState) (*runResult, error) {
+	return e.run(ctx, j.schedule, e.limits.forConfirmation(), compare)
+}
+
+// addRepetition adds the result of a repetition to a finding. The repetition counts if it has the same verdict.
+func (e *examiner) addRepetition(j job, out *runResult, f *finding.Finding) {
 	e.judgeHistory(j, out)
 	f.Tries++
 	if f.Rule != "" {
@@ -132,13 +160,12 @@ func (e *examiner) repeat(ctx context.Context, j job, compare compareState, f *f
 			f.Seen++
 			f.Differences, f.Trace = violations[0].Differences(), out.trace
 		}
-		return out, nil
+		return
 	}
 	if out.verdict == f.Verdict {
 		f.Seen++
 		out.setEvidence(f)
 	}
-	return out, nil
 }
 
 // violationsOf returns the violations that a finding stands for.
@@ -162,9 +189,11 @@ func (e *examiner) replay(ctx context.Context, f finding.Finding, tries int) (fi
 		return f, err
 	}
 	for range tries {
-		if _, err := e.repeat(ctx, j, compare, &f); err != nil {
+		out, err := e.repeat(ctx, j, compare)
+		if err != nil {
 			return f, err
 		}
+		e.addRepetition(j, out, &f)
 		e.results.addRepeat(j.String())
 	}
 	return f, nil

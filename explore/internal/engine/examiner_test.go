@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/internal/proxy/faults"
@@ -13,7 +17,10 @@ import (
 // examine examines a run with a crash whose runs have these verdicts in turn, and returns what was recorded.
 func examine(t *testing.T, verdicts ...finding.Verdict) finding.Record {
 	t.Helper()
+	var mu sync.Mutex
 	makeRun := func(context.Context, finding.Schedule, waitLimits, compareState) (*runResult, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		out := &runResult{verdict: verdicts[0]}
 		if out.verdict != "" {
 			out.differences = finding.Differences{{Object: "configmaps/a"}}
@@ -22,7 +29,7 @@ func examine(t *testing.T, verdicts ...finding.Verdict) finding.Record {
 		return out, nil
 	}
 	results := newResults("operator", Settings{})
-	e := examiner{run: makeRun, references: &references{}, checks: newChecks(nil), results: results}
+	e := examiner{run: makeRun, references: &references{}, checks: newChecks(nil), results: results, repeatsTogether: true}
 	j := job{kind: faults.Crash, schedule: finding.Schedule{Faults: []faults.Fault{{Kind: faults.Crash}}}}
 	if _, err := e.examine(t.Context(), j); err != nil {
 		t.Fatal(err)
@@ -90,5 +97,39 @@ func TestFindingBeforeTheEndIsUnconfirmed(t *testing.T) {
 		if !errors.Is(err, ended) || len(found) != 1 || !found[0].IsUnconfirmed || found[0].IsWarning() != isWarning {
 			t.Errorf("%s: the findings are %+v, %v", verdict, found, err)
 		}
+	}
+}
+
+// The repetitions of a finding are made at the same time, unless the user has chosen how many runs are made at a time, or the
+// runs need the control plane for themselves.
+func TestRepetitionsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	stop := faults.Faults{{Kind: faults.ServerKilled}}
+	for name, test := range map[string]struct {
+		faults          faults.Faults
+		repeatsTogether bool
+		want            int
+	}{
+		"default":                      {nil, true, confirmations},
+		"a chosen number of runs":      {nil, false, 1},
+		"a fault of the control plane": {stop, true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var now, most atomic.Int32
+				makeRun := func(context.Context, finding.Schedule, waitLimits, compareState) (*runResult, error) {
+					most.Store(max(most.Load(), now.Add(1)))
+					time.Sleep(time.Minute)
+					now.Add(-1)
+					return &runResult{}, nil
+				}
+				e := examiner{run: makeRun, repeatsTogether: test.repeatsTogether}
+				all := e.repeatAll(t.Context(), job{schedule: finding.Schedule{Faults: test.faults}}, expectAnyState)
+				if len(all) != confirmations || int(most.Load()) != test.want {
+					t.Errorf("%d repetitions, %d at the same time, want %d at the same time", len(all), most.Load(), test.want)
+				}
+			})
+		})
 	}
 }

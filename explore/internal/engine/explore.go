@@ -35,7 +35,7 @@ type Settings struct {
 	// Seed chooses among what is planned, and its order.
 	Seed uint64
 	// Parallel is the number of runs at a time. Default: two for each processor, and up to eight while the
-	// processors have time left.
+	// processors have time left. By default the repetitions of a finding are made at the same time, in addition.
 	Parallel int
 	// Values are values of fields, by their path, such as spec.schedule. A field without any value, and
 	// all fields below it, keep the values of the sample.

@@ -223,6 +223,7 @@ func (e *explorer) newPlanner() *planner {
 func (e *explorer) newExaminer() *examiner {
 	return &examiner{
 		run: e.run, references: e.references, checks: e.checks, options: e.options, results: e.results, limits: e.limits,
+		repeatsTogether: e.settings.Parallel == 0,
 		oneValue: &oneValueStates{
 			run: e.run, cluster: e.cluster, results: e.results, options: e.options, limits: e.limits.forConfirmation(),
 			reference: e.sampleReference(), states: make(map[string]func() (oneValueState, error)),

@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/testkit/parallel"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -26,16 +26,7 @@ func TestMain(m *testing.M) {
 	if binary := os.Getenv(parentVariable); binary != "" {
 		os.Exit(beParent(binary))
 	}
-	flag.Parse()
-	chosen := false
-	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
-	if !chosen {
-		// These tests wait for the control plane, and hardly compute.
-		if err := flag.Set("test.parallel", "6"); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
+	os.Exit(parallel.RunTests(m))
 }
 
 // beParent starts a control plane, prints its process IDs, and waits to be killed.
