@@ -33,22 +33,6 @@ type declaredFeature struct {
 	declaration feature.Declaration
 }
 
-// partsWithin returns parts, and after each of them the parts inside of it. A part such as that of [OnEveryReplica] has
-// another part inside. nil parts are left out.
-func partsWithin(parts []Part) (all []Part) {
-	for _, part := range parts {
-		for part != nil {
-			all = append(all, part)
-			wrapper, isWrapper := part.(interface{ Unwrap() Part })
-			if !isWrapper {
-				break
-			}
-			part = wrapper.Unwrap()
-		}
-	}
-	return all
-}
-
 // newFeatureProgram returns what features know of a program by its command line alone.
 func newFeatureProgram(name string, line *commandLine) *feature.Program {
 	isDevelopment := line.command == "run" && os.Getenv(access.CheckVariable) != ""
@@ -65,7 +49,7 @@ func newFeatures(parts []Part, needs kube.Needs, program *feature.Program) (feat
 	made := features{program: program}
 	program.Needs = needs
 	var bringers []feature.Bringer
-	for _, part := range partsWithin(parts) {
+	for _, part := range feature.PartsWithin(parts) {
 		program.Parts = append(program.Parts, part)
 		isSame := func(other feature.Bringer) bool {
 			return other.FeatureName() == part.(feature.Bringer).FeatureName()

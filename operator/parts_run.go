@@ -63,7 +63,7 @@ func newPartsRun(c *kube.Client, env environment, parts []Part, stop context.Can
 		Client: c, Cache: r.cache, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod,
 		Elected: env.elected(),
 	}
-	for _, part := range partsWithin(parts) {
+	for _, part := range feature.PartsWithin(parts) {
 		if recorder, ok := part.(interface {
 			Warning(obj kube.Object, reason, action, note string, args ...any)
 		}); ok {

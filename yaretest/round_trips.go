@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
@@ -77,16 +78,9 @@ func RoundTrips(t testing.TB, cluster *Cluster, parts ...operator.Part) {
 
 // roundTripCheckerOf returns the first part with a converter, or nil.
 func roundTripCheckerOf(parts []operator.Part) roundTripChecker {
-	for _, part := range parts {
-		for part != nil {
-			if checker, isChecker := part.(roundTripChecker); isChecker {
-				return checker
-			}
-			wrapper, isWrapper := part.(interface{ Unwrap() operator.Part })
-			if !isWrapper {
-				break
-			}
-			part = wrapper.Unwrap()
+	for _, part := range feature.PartsWithin(parts) {
+		if checker, isChecker := part.(roundTripChecker); isChecker {
+			return checker
 		}
 	}
 	return nil

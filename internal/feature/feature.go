@@ -139,3 +139,19 @@ type CommandRun struct {
 	Out io.Writer
 	Log *slog.Logger
 }
+
+// PartsWithin returns parts, and after each of them the parts inside of it. A part such as that of operator.OnEveryReplica
+// has another part inside. nil parts are left out. P is operator.Part, which this package cannot import.
+func PartsWithin[P any](parts []P) (all []P) {
+	for _, part := range parts {
+		for any(part) != nil {
+			all = append(all, part)
+			wrapper, isWrapper := any(part).(interface{ Unwrap() P })
+			if !isWrapper {
+				break
+			}
+			part = wrapper.Unwrap()
+		}
+	}
+	return all
+}

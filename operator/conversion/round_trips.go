@@ -1,6 +1,7 @@
 package conversion
 
 import (
+	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/operator/conversion/internal/convert"
@@ -18,7 +19,11 @@ func checkRoundTrips(parts []operator.Part, seed uint64, count int,
 	report func(kind string, problems []string, kept map[string][]string),
 	sample func(from, to wire.Resource, object, converted []byte) error,
 ) error {
-	kinds, err := kindsOf(partsWithin(parts))
+	var all []any
+	for _, p := range feature.PartsWithin(parts) {
+		all = append(all, p)
+	}
+	kinds, err := kindsOf(all)
 	if err != nil {
 		return err
 	}
@@ -43,21 +48,6 @@ func checkRoundTrips(parts []operator.Part, seed uint64, count int,
 		}
 	}
 	return nil
-}
-
-// partsWithin returns parts, each followed by the parts inside of it.
-func partsWithin(parts []operator.Part) (all []any) {
-	for _, each := range parts {
-		for each != nil {
-			all = append(all, each)
-			wrapper, isWrapper := each.(interface{ Unwrap() operator.Part })
-			if !isWrapper {
-				break
-			}
-			each = wrapper.Unwrap()
-		}
-	}
-	return all
 }
 
 // maxSamples bounds the samples for each pair of versions.

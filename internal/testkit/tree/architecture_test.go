@@ -95,7 +95,7 @@ var layers = map[string][]string{
 	// It waits until an API server uses the changed schema of a definition.
 	"internal/plane/schemachange": {"kube", "kube/wire"},
 	"cmd/yare/internal/dev":       append([]string{"internal/plane", "internal/plane/policy", "internal/plane/schemachange", "internal/logctx", "internal/access", "internal/plane/manifest", "internal/proxy"}, library...),
-	"yaretest":                    append([]string{"internal/plane", "internal/plane/policy", "internal/plane/schemachange", "internal/clock", "internal/logctx", "internal/access", "internal/plane/manifest", "internal/proxy"}, library...),
+	"yaretest":                    append([]string{"internal/feature", "internal/plane", "internal/plane/policy", "internal/plane/schemachange", "internal/clock", "internal/logctx", "internal/access", "internal/plane/manifest", "internal/proxy"}, library...),
 	// The exploration of programs under faults.
 	"explore":  append([]string{"internal/plane", "internal/plane/policy", "internal/clock", "internal/logctx", "internal/access", "internal/plane/manifest", "internal/proxy", "internal/ident", "internal/follow", "yaretest"}, library...),
 	"cmd/yare": append([]string{"internal/plane", "cmd/yare/internal/dev", "explore"}, library...),
