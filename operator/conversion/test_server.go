@@ -139,7 +139,7 @@ func (s *testServer) publish(
 }
 
 // publishOnce publishes the conversion of a kind, and returns when the API server converts by it. The API server then
-// ends the watches of the kind, because it serves the kind anew.
+// ends the watches of the kind, because it serves the kind with the new conversion.
 func publishOnce(ctx context.Context, p *crdpublishing.Publisher, client *kube.Client, k *convert.Kind) error {
 	watch := wire.Stream{Resource: storageVersion(k).Resource}
 	stream, err := client.Do(ctx, watch.Request(wire.VerbWatch))

@@ -75,7 +75,7 @@ func openServiceAddress(ctx context.Context, c *calls) (a address, err error) {
 }
 
 // The variables by which yare dev has the calls of webhooks sent through a server of its own, which stays while the
-// program is built and started anew.
+// program is built and started again.
 const (
 	// urlVariable is the URL that API servers call.
 	urlVariable = "YARE_WEBHOOKS_URL"
