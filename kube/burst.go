@@ -70,6 +70,6 @@ func burstDialer(
 		if err != nil {
 			return nil, err
 		}
-		return &burstConn{Conn: newDirectConn(c)}, nil
+		return &burstConn{Conn: c}, nil
 	}
 }
