@@ -46,10 +46,9 @@ func Namespaced[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 	return a
 }
 
-// newAPI returns the API of T. It examines the type.
+// newAPI returns the API of T. It examines the type, unless c knows the type.
 func newAPI[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
-	kind, err := TypeOf[T, P]()
-	return newAPIOfTarget[T, P](c, kind.target(err), namespace)
+	return newAPIOfTarget[T, P](c, c.kindTable().targetOf(reflect.TypeFor[T](), TypeOf[T, P]), namespace)
 }
 
 // APIOf returns the API of T in a namespace, for a Type that [TypeOf] or [TypeOfKind] has returned. An

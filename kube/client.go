@@ -236,13 +236,24 @@ func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption
 	return c.forgetUnservedKind(t.resource, deleteObject(ctx, c, t.in(c, obj.GetNamespace()), obj.GetName(), options))
 }
 
+// kindTable returns the table of c. It returns nil for a nil client, whose use is an error of its own.
+func (c *Client) kindTable() *kindTable {
+	if c == nil {
+		return nil
+	}
+	return c.kinds
+}
+
 // targetOf returns the target of the kind of obj, in no namespace. For an object whose Go type stands for any kind,
 // discovery finds the resource.
 func (c *Client) targetOf(ctx context.Context, verb wire.Verb, obj Object) (target, error) {
 	t := reflect.TypeOf(obj)
 	if t == nil || t.Kind() != reflect.Pointer || !ident.StandsForAnyKind(t.Elem()) {
-		kind, err := typeOfNonNil(verb, obj)
-		return kind.target(err), err
+		known := c.kindTable().targetOf(t, func() (Type, error) { return TypeOfObject(obj) })
+		if known.err == nil && reflect.ValueOf(obj).IsNil() {
+			known.err = fmt.Errorf("%s %s: the object is nil", verb, known.resource)
+		}
+		return known, known.err
 	}
 	if c == nil || reflect.ValueOf(obj).IsNil() {
 		return target{}, fmt.Errorf("%s an object of the type %s: the client or the object is nil", verb, t)

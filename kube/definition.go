@@ -144,23 +144,46 @@ func (d Definition) Resource() (wire.Resource, error) {
 	}
 	for _, check := range []struct {
 		name, value string
-		problems    []string
+		validate    func(string) []string
 	}{
-		{"Group", d.Group, validation.IsDNS1123Subdomain(d.Group)},
-		{"Version", d.Version, validation.IsDNS1035Label(d.Version)},
-		{"Kind", d.Kind, validation.IsDNS1035Label(strings.ToLower(d.Kind))},
-		{"Plural", r.Plural, validation.IsDNS1035Label(r.Plural)},
+		{"Group", d.Group, validation.IsDNS1123Subdomain},
+		{"Version", d.Version, validation.IsDNS1035Label},
+		{"Kind", strings.ToLower(d.Kind), validation.IsDNS1035Label},
+		{"Plural", r.Plural, validation.IsDNS1035Label},
 	} {
 		if check.value == "" {
 			return wire.Resource{}, fmt.Errorf("the Definition has no %s", check.name)
 		}
-		if len(check.problems) > 0 {
-			return wire.Resource{}, fmt.Errorf("the Definition's %s %q is not valid: %s",
-				check.name, check.value, check.problems[0])
+		if isPlainName(check.value, check.name == "Group") {
+			continue
+		}
+		if problems := check.validate(check.value); len(problems) > 0 {
+			value := check.value
+			if check.name == "Kind" {
+				value = d.Kind
+			}
+			return wire.Resource{}, fmt.Errorf("the Definition's %s %q is not valid: %s", check.name, value, problems[0])
 		}
 	}
 	if first := d.Kind[:1]; first != strings.ToUpper(first) {
 		return wire.Resource{}, fmt.Errorf("the Definition's Kind %q must begin with a capital letter", d.Kind)
 	}
 	return r, nil
+}
+
+// isPlainName reports whether name is a short label of lower-case letters and digits, or several of them with dots in
+// between. Such a name is valid, which the regular expressions of Kubernetes would find out in a hundred times as long.
+func isPlainName(name string, mayHaveDots bool) bool {
+	isFirst := true
+	for _, c := range []byte(name) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9' && !isFirst:
+			isFirst = false
+		case c == '.' && mayHaveDots && !isFirst:
+			isFirst = true
+		default:
+			return false
+		}
+	}
+	return !isFirst && len(name) <= validation.DNS1035LabelMaxLength
 }

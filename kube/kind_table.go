@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// kindTable holds what discovery has shown of kinds: the resources of kinds without a Go type, and the status
+// kindTable holds the targets of Go types, and what discovery has shown of kinds: the resources of kinds without a Go type, and the status
 // subresources of foreign kinds whose status was set in an apply. An entry stays until the server answers with a 404
 // for the resource: see [IsNoResource]. A definition may be replaced by another one with another plural. The clients
 // that are derived from one client share its table. The methods are safe for concurrent use.
@@ -24,12 +25,32 @@ type kindTable struct {
 	resources map[clusterKind]wire.Resource
 	// statuses says which kinds have a status subresource.
 	statuses map[clusterKind]bool
+
+	// goTypes holds the targets of Go types, without namespaces. The key is a reflect.Type, and the value a target without
+	// an error. So a type is examined once.
+	goTypes sync.Map
 }
 
 // clusterKind is a kind of a cluster.
 type clusterKind struct {
 	cluster string
 	schema.GroupVersionKind
+}
+
+// targetOf returns the target of the Go type t, without a namespace. examine returns the Type of t. The table of a nil
+// client is nil.
+func (k *kindTable) targetOf(t reflect.Type, examine func() (Type, error)) target {
+	if k != nil {
+		if known, ok := k.goTypes.Load(t); ok {
+			return known.(target)
+		}
+	}
+	kind, err := examine()
+	made := kind.target(err)
+	if k != nil && err == nil {
+		k.goTypes.Store(t, made)
+	}
+	return made
 }
 
 // find returns the resource of a kind on the server of c. A kind that the server does not have is an error.

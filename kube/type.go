@@ -94,15 +94,6 @@ func (t Type) target(err error) target {
 	return to
 }
 
-// typeOfNonNil returns the Type of obj, or an error if obj is nil.
-func typeOfNonNil(verb wire.Verb, obj Object) (Type, error) {
-	t, err := TypeOfObject(obj)
-	if err == nil && reflect.ValueOf(obj).IsNil() {
-		err = fmt.Errorf("%s %s: the object is nil", verb, t.Resource)
-	}
-	return t, err
-}
-
 // typeOf returns the Type of t. zero is a pointer to the zero value of t.
 func typeOf(t reflect.Type, zero any) (Type, error) {
 	if p, ok := zero.(Projected); ok {

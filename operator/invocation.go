@@ -17,6 +17,7 @@ import (
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/memory"
+	"github.com/yare-go/yare/operator/internal/processors"
 )
 
 // invocation is one call of a [Program] by a command line. Apart from exit and the defaults of the process,
@@ -205,7 +206,7 @@ func (i invocation) runProgram(
 			"do", "import "+modulePath+"/"+n.Package+" and add "+n.Part+" to its parts, or leave the flag out")
 	}
 	defer memory.Limit(log)()
-	defer memory.Release()()
+	defer processors.Adapt()()
 	if i.BeforeRun != nil {
 		if err := i.BeforeRun(ctx); err != nil {
 			return err

@@ -66,7 +66,7 @@ func parseApply(r *wire.Request, seed []byte) (*apply, error) {
 	return a, err
 }
 
-// partKind is what a part of an apply is. Parts of different kinds with the same name and value have different hashes.
+// partKind is what a part of an apply or of an object is. Parts of different kinds with the same name and value have different hashes.
 type partKind byte
 
 const (
@@ -75,9 +75,11 @@ const (
 	// objectMember is a member of the object, and metadataMember a member of its metadata.
 	objectMember   partKind = 'o'
 	metadataMember partKind = 'm'
+	// managedFieldsEntry is an entry of managedFields.
+	managedFieldsEntry partKind = 'e'
 )
 
-// contentHash hashes the parts of an apply. The lengths of a name and a value precede them, so that two sequences of
+// contentHash hashes the parts of an apply or of an object. The lengths of a name and a value precede them, so that two sequences of
 // parts never hash the same bytes.
 type contentHash struct {
 	hash   hash.Hash

@@ -1,16 +1,13 @@
 package noop
 
 import (
-	"crypto/sha256"
 	"errors"
-	"maps"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/yare-go/yare/internal/jsonscan"
-	"github.com/yare-go/yare/kube"
 )
 
 var (
@@ -47,40 +44,113 @@ func (o *knownObject) decode() error {
 
 // readIdentity sets uid and version from the object.
 func (o *knownObject) readIdentity() error {
-	if err := o.decode(); err != nil {
+	s := jsonscan.New(o.object)
+	if hasMetadata, err := s.Find("metadata"); err != nil || !hasMetadata {
+		return errors.Join(errNoObject, err)
+	}
+	err := s.Members(func(name []byte) (err error) {
+		var value []byte
+		switch string(name) {
+		case "uid":
+			value, err = s.TextOrNull()
+			o.uid = types.UID(value)
+		case "resourceVersion":
+			value, err = s.TextOrNull()
+			o.version = string(value)
+		default:
+			err = s.Skip()
+		}
 		return err
+	})
+	if err == nil && (o.uid == "" || o.version == "") {
+		err = errNoIdentity
 	}
-	uid, _ := o.metadata["uid"].(string)
-	version, _ := o.metadata["resourceVersion"].(string)
-	if uid == "" || version == "" {
-		return errNoIdentity
-	}
-	o.uid, o.version = types.UID(uid), version
-	return nil
+	return err
 }
 
 // stateDigest returns a digest of the fields that an apply of k can have set. The digest contains nothing
 // that changes independently of the apply. For the status subresource that is the status, otherwise the
 // whole object except the status. The only part of managedFields in the digest is the entry of k.
-func (o *knownObject) stateDigest(k applyKey, a *apply, seed []byte) (digest, error) {
-	if err := o.decode(); err != nil {
-		return digest{}, err
+//
+// The digest is one of the JSON as the server has sent it. A server writes the members of an object in one order. Another
+// order has another digest, which costs a request.
+func (o *knownObject) stateDigest(k applyKey, a *apply, seed []byte) (d digest, err error) {
+	isOfStatus := k.subresource == "status"
+	state := newContentHash(seed)
+	hasMetadata := false
+	s := jsonscan.New(o.object)
+	err = s.Members(func(name []byte) error {
+		switch isStatus := string(name) == "status"; {
+		case string(name) == "metadata":
+			hasMetadata = s.Next() == '{'
+			return addMetadata(state, &s, k, isOfStatus)
+		case isStatus && !isOfStatus && !a.hasStatus, !isStatus && isOfStatus:
+			return s.Skip()
+		}
+		value, err := s.Raw()
+		state.add(objectMember, name, value)
+		return err
+	})
+	if err == nil && !hasMetadata {
+		err = errNoObject
 	}
-	entry := o.entry(k)
-	if k.subresource == "status" {
-		return digestOf(seed, map[string]any{"uid": o.metadata["uid"], "status": o.fields["status"], "entry": entry})
+	state.sum(&d)
+	return d, err
+}
+
+// addMetadata adds the metadata at s to a state. If isOfStatus is true, it adds the uid and the entry of k alone.
+func addMetadata(state *contentHash, s *jsonscan.Scanner, k applyKey, isOfStatus bool) error {
+	return s.Members(func(name []byte) error {
+		switch string(name) {
+		case "resourceVersion", "generation": // the generation moves with the spec, which is part of the state itself
+			return s.Skip()
+		case "managedFields":
+			return addEntry(state, s, k)
+		}
+		value, err := s.Raw()
+		if !isOfStatus || string(name) == "uid" {
+			state.add(metadataMember, name, value)
+		}
+		return err
+	})
+}
+
+// addEntry adds the entry of the applies of k in the managedFields at s to a state, if there is one.
+func addEntry(state *contentHash, s *jsonscan.Scanner, k applyKey) error {
+	isAdded := false
+	isList, err := s.Enter('[')
+	for isList && err == nil {
+		if isList, err = s.NextElement(']'); err != nil || !isList {
+			break
+		}
+		var entry []byte
+		if entry, err = s.Raw(); err == nil && !isAdded {
+			if isAdded, err = isEntryOf(entry, k); isAdded {
+				state.add(managedFieldsEntry, nil, entry)
+			}
+		}
 	}
-	fields := maps.Clone(o.fields)
-	if !a.hasStatus {
-		delete(fields, "status")
-	}
-	metadata := maps.Clone(o.metadata)
-	delete(metadata, "resourceVersion")
-	// The generation moves with the spec, which is part of the state itself.
-	delete(metadata, "generation")
-	metadata["managedFields"] = entry
-	fields["metadata"] = metadata
-	return digestOf(seed, fields)
+	return err
+}
+
+// isEntryOf reports whether an entry of managedFields is that of the applies of k.
+func isEntryOf(entry []byte, k applyKey) (bool, error) {
+	var manager, operation, subresource []byte
+	s := jsonscan.New(entry)
+	err := s.Members(func(name []byte) (err error) {
+		switch string(name) {
+		case "manager":
+			manager, err = s.TextOrNull()
+		case "operation":
+			operation, err = s.TextOrNull()
+		case "subresource":
+			subresource, err = s.TextOrNull()
+		default:
+			err = s.Skip()
+		}
+		return err
+	})
+	return string(manager) == k.manager && string(operation) == "Apply" && string(subresource) == k.subresource, err
 }
 
 // entry returns the managedFields entry of the applies of k, or nil.
@@ -135,16 +205,6 @@ func (o *knownObject) isOwnedExactly(k applyKey, a *apply) bool {
 		delete(wanted, "metadata")
 	}
 	return ownsExactly(owned, o.fieldSets(), wanted, o.fields)
-}
-
-// digestOf returns a digest of seed and of v as JSON.
-func digestOf(seed []byte, v any) (d digest, err error) {
-	data, err := kube.Marshal(v)
-	hash := sha256.New()
-	hash.Write(seed)
-	hash.Write(data)
-	hash.Sum(d[:0])
-	return d, err
 }
 
 // answer returns the answer to the apply a that is skipped: the current object, or the applied

@@ -7,7 +7,7 @@ func controllerMutations() []mutation {
 		{35, 8, "controller/internal/noop", "handler.Do", `_h.forgetKey(_k)`, ``},
 		{36, 8, "controller/internal/noop", "ownsMembers", `_found == len(_wanted)`, `_found <= len(_wanted)`},
 		{37, 8, "controller/internal/noop", "ownsExactly", `reflect.DeepEqual(_wanted, _live) && _X`, `true || _X`},
-		{39, 8, "controller/internal/noop", "knownObject.stateDigest", `delete(_fields, "status")`, ``},
+		{39, 8, "controller/internal/noop", "knownObject.stateDigest", `case isStatus && !isOfStatus && !a.hasStatus, !isStatus && isOfStatus:`, `case !isStatus && isOfStatus:`},
 
 		{49, 11, "controller/internal/queue", "Queue.Done", `_s, _echo, _possible := _Schedule, _Echo, _Possible`, `_s, _echo, _possible := noSchedule(), _Echo, _Possible`},
 		{50, 11, "controller", "engine.run", `_e.waitSynced(_ctx) && _X`, `_X`},

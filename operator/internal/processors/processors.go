@@ -1,0 +1,127 @@
+// Package processors runs the Go code of a program on one processor while one is enough.
+//
+// Most programs handle one event now and then. With several processors, each event wakes up threads that search for other
+// work and find none. On one processor an event costs a third less of processor time, and is handled sooner.
+package processors
+
+import (
+	"os"
+	"runtime"
+	"sync"
+	"time"
+)
+
+const (
+	// busyShare is the share of one processor from which the program needs more than one.
+	busyShare = 0.85
+	// calmShare is the share of one processor below which one processor is enough again.
+	calmShare = 0.5
+	// minWindow is the shortest time that a share is computed of.
+	minWindow = 50 * time.Millisecond
+	// calmPeriod is how often a program with several processors checks whether one is enough.
+	calmPeriod = time.Second
+)
+
+// Adapt sets GOMAXPROCS to one, and to Go's default while the program uses most of one processor. end sets the
+// default. Adapt changes nothing if the environment variable GOMAXPROCS is set, or if the program has set GOMAXPROCS
+// itself.
+//
+// A program at rest does nothing for it. A program with one processor checks its share after each garbage collection: a
+// busy program has several in a second. A program with several processors checks its share each second.
+//
+// For example, the default is 4. A program starts, and reads 10,000 objects. After 60 ms and two collections it
+// has used 57 ms of processor time, which is a share of 0.95. So GOMAXPROCS is 4 from then on. The program has reconciled
+// the objects after another second, and rests. A second later GOMAXPROCS is 1 again.
+func Adapt() (end func()) {
+	set := runtime.GOMAXPROCS(0)
+	runtime.SetDefaultGOMAXPROCS()
+	hasSetting := os.Getenv("GOMAXPROCS") != "" || runtime.GOMAXPROCS(0) != set
+	if _, isKnown := usedTime(); hasSetting || !isKnown || runtime.GOMAXPROCS(0) == 1 {
+		runtime.GOMAXPROCS(set)
+		return func() {}
+	}
+	a := &adapter{
+		now:    time.Now,
+		used:   func() time.Duration { used, _ := usedTime(); return used },
+		setOne: func() { runtime.GOMAXPROCS(1) }, setDefault: runtime.SetDefaultGOMAXPROCS,
+	}
+	a.start()
+	a.checkAfterCollection()
+	return a.end
+}
+
+// adapter decides between one processor and the default.
+type adapter struct {
+	now func() time.Time
+	// used returns how much processor time the program has used.
+	used func() time.Duration
+	// setOne sets GOMAXPROCS to one, and setDefault to the default.
+	setOne, setDefault func()
+
+	mu      sync.Mutex
+	isEnded bool
+	// isDefault is true while GOMAXPROCS is the default. calmTimer is not nil then, unless isEnded is true.
+	isDefault bool
+	calmTimer *time.Timer
+	// windowBegan and usedBefore are the time and the used processor time at the last check.
+	windowBegan time.Time
+	usedBefore  time.Duration
+}
+
+// start sets one processor.
+func (a *adapter) start() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.windowBegan, a.usedBefore = a.now(), a.used()
+	a.setOne()
+}
+
+// checkAfterCollection calls check after each garbage collection, until the end.
+func (a *adapter) checkAfterCollection() {
+	// The cleanup of an object that nothing refers to runs after the next collection. An object of 16 bytes or more is
+	// not allocated together with others.
+	runtime.AddCleanup(new([16]byte), func(a *adapter) {
+		if isEnded := a.check(); !isEnded {
+			a.checkAfterCollection()
+		}
+	}, a)
+}
+
+// check computes the share since the last check, and sets the number of processors. It reports whether the adapter has
+// ended.
+func (a *adapter) check() (isEnded bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.now()
+	window := now.Sub(a.windowBegan)
+	if a.isEnded || window < minWindow {
+		return a.isEnded
+	}
+	used := a.used()
+	share := float64(used-a.usedBefore) / float64(window)
+	a.windowBegan, a.usedBefore = now, used
+	switch {
+	case !a.isDefault && share >= busyShare:
+		a.isDefault = true
+		a.setDefault()
+		a.calmTimer = time.AfterFunc(calmPeriod, func() { a.check() })
+	case a.isDefault && share < calmShare:
+		a.isDefault = false
+		a.calmTimer.Stop()
+		a.setOne()
+	case a.isDefault:
+		a.calmTimer.Reset(calmPeriod)
+	}
+	return false
+}
+
+// end sets the default. After end the adapter changes nothing.
+func (a *adapter) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.isEnded = true
+	if a.calmTimer != nil {
+		a.calmTimer.Stop()
+	}
+	a.setDefault()
+}
