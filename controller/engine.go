@@ -215,6 +215,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	}
 	reader := &objectReader{
 		shownObjects: e.subscriptions, access: cfg.access, cachedClient: client.With(view.Handler), liveClient: rt.Client,
+		appendObject: view.AppendObject, kind: cfg.reconciled.kind,
 	}
 	if len(cfg.reconciled.selectors) > 0 {
 		reader.deselected = &deselectedObjects{

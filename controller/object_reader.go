@@ -2,10 +2,12 @@ package controller
 
 import (
 	"context"
+	"sync"
 
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // objectAccess reads and writes the objects of the reconciled kind. The methods return no object with an error.
@@ -51,6 +53,12 @@ type objectReader struct {
 	deselected *deselectedObjects
 	// cachedClient reads from the cache, and liveClient from the server.
 	cachedClient, liveClient *kube.Client
+
+	// appendObject appends the JSON of an object in the cache: see [cache.View.AppendObject].
+	appendObject func(dst []byte, ref wire.Ref, representation wire.Representation) ([]byte, bool)
+	kind         kube.Type
+	// buffers holds buffers for the JSON of objects, as *[]byte.
+	buffers sync.Pool
 }
 
 // read returns the object of key. The object is at least as new as what triggered the
@@ -69,6 +77,10 @@ func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, sel
 	isConfirmed := r.shownObjects.confirmTerm(ctx, key)
 	if !isConfirmed {
 		c = c.Live()
+	} else if r.deselected == nil {
+		if obj := r.readCached(c, key); obj != nil {
+			return obj, selected, nil
+		}
 	}
 	obj, err := r.access.get(ctx, c, key)
 	if r.deselected != nil {
@@ -101,6 +113,31 @@ func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, sel
 		return nil, noObject, err
 	}
 	return obj, selected, nil
+}
+
+// largestBuffer is how large a buffer may be to be used again, in bytes.
+const largestBuffer = 64 << 10
+
+// readCached returns the object of key, if the cache has it and it can be decoded. Otherwise it returns nil. It does what
+// a get by cachedClient does. It makes no request, and the JSON of the object takes no new memory.
+func (r *objectReader) readCached(c *kube.Client, key kube.Key) kube.Object {
+	buffer, ok := r.buffers.Get().(*[]byte)
+	if !ok {
+		buffer = new([]byte)
+	}
+	ref := wire.Ref{Cluster: key.Cluster, Resource: r.kind.Resource, Namespace: key.Namespace, Name: key.Name}
+	object, isKnown := r.appendObject((*buffer)[:0], ref, r.kind.Representation)
+	if !isKnown {
+		return nil
+	}
+	obj, err := r.access.decode(c, object)
+	if *buffer = object; cap(object) <= largestBuffer {
+		r.buffers.Put(buffer)
+	}
+	if err != nil {
+		return nil // the get returns the error
+	}
+	return obj
 }
 
 // selection is whether there is an object to work on, and whether the selectors of [Reconciled] select it.

@@ -135,6 +135,9 @@ func (c *Client) Namespaces() []string { return slices.Clone(c.scope.namespaces)
 // means the home cluster: a client of [NewClient] has one server only, and refuses other names. A Handler of the
 // program's own can pass such requests on to another cluster.
 func (c *Client) InCluster(cluster string) *Client {
+	if c.scope.cluster == cluster {
+		return c
+	}
 	d := *c
 	d.scope.cluster = cluster
 	return &d

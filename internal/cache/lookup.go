@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"bytes"
-
 	"github.com/yare-go/yare/internal/cache/internal/database"
 )
 
@@ -18,11 +16,14 @@ type lookupResult struct {
 }
 
 // bytes returns a copy of the object.
-func (l lookupResult) bytes() ([]byte, error) {
+func (l lookupResult) bytes() ([]byte, error) { return l.appendBytes(nil) }
+
+// appendBytes appends the object to dst.
+func (l lookupResult) appendBytes(dst []byte) ([]byte, error) {
 	if l.answer != nil {
-		return bytes.Clone(l.answer), nil
+		return append(dst, l.answer...), nil
 	}
-	return Object{packed: l.packed}.Bytes()
+	return Object{packed: l.packed}.AppendBytes(dst)
 }
 
 // record returns the record of the object. It returns the zero Record if there is no object.

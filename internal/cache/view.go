@@ -39,6 +39,22 @@ func (v *View) KnownState(ref wire.Ref) KnownState {
 	return KnownState{}
 }
 
+// AppendObject appends to dst the JSON of the object that ref names, as a get by [View.Handler] returns it. It returns
+// false if that takes a request, or if there is no object. The UID of ref does not count.
+func (v *View) AppendObject(dst []byte, ref wire.Ref, representation wire.Representation) ([]byte, bool) {
+	k := overlay.KeyOf(ref)
+	store, _ := v.storeFor(k, ref.Resource, representation, anyStore)
+	if store == nil || len(v.overlay.CollectionEffects(k.Collection)) > 0 {
+		return dst, false
+	}
+	l := v.overlay.lookup(store, k, ref.Resource, representation)
+	if !l.isCertain || !l.isPresent {
+		return dst, false
+	}
+	appended, err := l.appendBytes(dst)
+	return appended, err == nil
+}
+
 func (v *View) knownState(ref wire.Ref, representation wire.Representation) KnownState {
 	k := overlay.KeyOf(ref)
 	store, isPartial := v.storeFor(k, ref.Resource, representation, (*Store).isWatching)

@@ -45,10 +45,7 @@ type entry struct {
 	// chain is the next entry in the same bucket of the table.
 	chain *entry
 
-	state state
-	// class is the list that the entry is in, and readyAt the time since which a worker could have taken the entry.
-	// Both count only in the state ready.
-	class   Priority
+	// readyAt is the time since which a worker could have taken the entry. It counts only in the state ready.
 	readyAt instant
 
 	// schedule is when the next reconcile is due. While the key is running, schedule collects what the
@@ -58,10 +55,26 @@ type entry struct {
 	//	ready                high in the class High, a due time that has come in the class Due, low in the class Low
 	//	running              no due time
 	schedule schedule
+
+	// prev and next are the neighbors in the list of the class. They are nil unless the entry is ready. Of an entry that
+	// is free, next is the next free one.
+	prev, next *entry
+
+	// seq orders entries with equal times in the dueHeap. index is the place of the entry there, or -1 if the entry is not
+	// there: while it is running, in the classes High and Due, and in Low without a due time.
+	seq   uint64
+	index int32
+
+	// failureCount is the number of failures in a row. It is not 0 in the state backingOff.
+	failureCount int32
+
+	state state
+	// class is the list that the entry is in. It counts only in the state ready.
+	class Priority
 	// afterEcho and afterPossibleEcho collect what echoes and possible echoes ask for while the key is
-	// running. They are apart from schedule, because only the outcome decides whether they count. They have no due
-	// time, and are empty unless the entry is running.
-	afterEcho, afterPossibleEcho schedule
+	// running. They are apart from schedule, because only the outcome decides whether they count. They are empty unless
+	// the entry is running.
+	afterEcho, afterPossibleEcho classes
 	// hasEchoEndedBackoff is true once a possible echo has ended a back-off, until a success. It is false if
 	// failureCount is 0.
 	hasEchoEndedBackoff bool
@@ -76,17 +89,6 @@ type entry struct {
 	// the dueHeap: its entry is. Unless the entry is running, schedule is not due later than the first of them.
 	delayedTriggers []delayedTrigger
 
-	// prev and next are the neighbors in the list of the class. They are nil unless the entry is ready. Of an entry that
-	// is free, next is the next free one.
-	prev, next *entry
-
-	// index is the place of the entry in the dueHeap, or -1 if the entry is not there: while it is running, in the
-	// classes High and Due, and in Low without a due time. seq orders entries with equal times there.
-	index int
-	seq   uint64
-
-	// failureCount is the number of failures in a row. It is not 0 in the state backingOff.
-	failureCount int
 	// causes are the causes of the next reconcile.
 	causes Causes
 }
@@ -151,11 +153,20 @@ func (e *entry) removeDue(now instant) {
 // The change is reconciled first. After the resync alone, the key would be reconciled when no other
 // work is left or the share of Low is due, and at 10:00:30 at the latest.
 type schedule struct {
-	high, low bool
 	// due is the certain time, or the instant never.
 	due       instant
 	dueReason dueReason
+	classes
 }
+
+// classes are the classes in which a reconcile should run at once.
+type classes struct{ high, low bool }
+
+// merge adds the classes of o to c.
+func (c *classes) merge(o classes) { c.high, c.low = c.high || o.high, c.low || o.low }
+
+// isEmpty reports whether c has no class.
+func (c classes) isEmpty() bool { return c == classes{} }
 
 // dueReason is what asked for a due time.
 type dueReason uint8
@@ -169,12 +180,11 @@ const (
 // noSchedule asks for no reconcile.
 func noSchedule() schedule { return schedule{due: never} }
 
-func (s *schedule) isEmpty() bool { return !s.high && !s.low && s.due == never }
+func (s *schedule) isEmpty() bool { return s.classes.isEmpty() && s.due == never }
 
 // merge makes s the earliest of both.
 func (s *schedule) merge(o schedule) {
-	s.high = s.high || o.high
-	s.low = s.low || o.low
+	s.classes.merge(o.classes)
 	if o.due < s.due {
 		s.due, s.dueReason = o.due, o.dueReason
 	}

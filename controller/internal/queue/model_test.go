@@ -411,9 +411,9 @@ func brokenInvariant(q *Queue, e *entry) string {
 	case isWaiting && (s.high || s.low || s.due == never), isRunning && s.due != never,
 		isReady && (s.high != (e.class == High) || e.class == Due && s.due > now || e.class == Low && !s.low):
 		return "schedule"
-	case e.afterEcho.due != never, !isRunning && !e.afterEcho.isEmpty():
+	case !isRunning && !e.afterEcho.isEmpty():
 		return "afterEcho"
-	case e.afterPossibleEcho.due != never, !isRunning && !e.afterPossibleEcho.isEmpty():
+	case !isRunning && !e.afterPossibleEcho.isEmpty():
 		return "afterPossibleEcho"
 	case e.hasEchoEndedBackoff && e.failureCount == 0:
 		return "hasEchoEndedBackoff"

@@ -121,12 +121,13 @@ func (q *Queue) Add(t Trigger) {
 		return
 	}
 	e.causes.add(t.Cause)
-	s := schedule{high: t.Priority != Low, low: t.Priority == Low, due: never}
+	asked := classes{high: t.Priority != Low, low: t.Priority == Low}
+	s := schedule{classes: asked, due: never}
 	switch {
 	case e.state == running && t.Echo == CertainEcho:
-		e.afterEcho.merge(s)
+		e.afterEcho.merge(asked)
 	case e.state == running && t.Echo == PossibleEcho:
-		e.afterPossibleEcho.merge(s)
+		e.afterPossibleEcho.merge(asked)
 	case e.state == running:
 		e.schedule.merge(s)
 	case e.state == backingOff && (t.Echo == CertainEcho || s.low):
@@ -218,7 +219,7 @@ func (q *Queue) handOut(e *entry, now instant) Work {
 	work := Work{
 		Key:          e.key,
 		Causes:       e.causes,
-		FailureCount: e.failureCount,
+		FailureCount: int(e.failureCount),
 		Waited:       time.Duration(now - e.readyAt),
 	}
 	e.causes = Causes{}
@@ -243,7 +244,7 @@ func (q *Queue) Done(key Key, next Next) {
 	hasRequeue := next.RequeueAfter > 0 && !next.IsRetried
 	if e.hasWrittenStatus && !next.SkipsOwnStatus {
 		e.causes.add(Cause{Change: "own status"})
-		e.afterEcho.merge(schedule{high: true, due: never})
+		e.afterEcho.merge(classes{high: true})
 	}
 	e.hasWrittenStatus = false
 	if !next.IsRetried && !hasRequeue && e.schedule.isEmpty() && e.afterEcho.isEmpty() && e.afterPossibleEcho.isEmpty() &&
@@ -254,7 +255,7 @@ func (q *Queue) Done(key Key, next Next) {
 
 	now := q.tick()
 	s, afterEcho, afterPossibleEcho := e.schedule, e.afterEcho, e.afterPossibleEcho
-	e.schedule, e.afterEcho, e.afterPossibleEcho = noSchedule(), noSchedule(), noSchedule()
+	e.schedule, e.afterEcho, e.afterPossibleEcho = noSchedule(), classes{}, classes{}
 	if len(e.delayedTriggers) > 0 {
 		s.merge(schedule{due: e.delayedTriggers[0].due})
 	}
@@ -272,8 +273,8 @@ func (q *Queue) Done(key Key, next Next) {
 		e.failureCount = 0
 		e.hasEchoEndedBackoff = false
 		e.state = waiting
-		s.merge(afterEcho)
-		s.merge(afterPossibleEcho)
+		s.classes.merge(afterEcho)
+		s.classes.merge(afterPossibleEcho)
 		if hasRequeue {
 			s.merge(schedule{due: now.after(next.RequeueAfter), dueReason: byRequeue})
 		}

@@ -19,10 +19,14 @@ type table struct {
 	buckets []*entry
 	len     int
 
-	// free is the first of the entries to use again, which next links. So a steady number of keys allocates
-	// nothing. The list is emptied when the table shrinks, so that it has never more entries than there are buckets.
-	free *entry
+	// free is the first of the entries to use again, which next links, and freeCount is their number. So a steady number
+	// of keys allocates nothing. There are at most maxFree.
+	free      *entry
+	freeCount int
 }
+
+// maxFree is how many entries are kept to be used again.
+const maxFree = 256
 
 func newTable() table {
 	return table{seed: maphash.MakeSeed(), buckets: make([]*entry, minBuckets)}
@@ -54,11 +58,12 @@ func (t *table) add(at **entry, key Key) *entry {
 		e = new(entry)
 	} else {
 		t.free = e.next
+		t.freeCount--
 		e.next = nil
 	}
 	e.key = key
 	e.index = -1
-	e.schedule, e.afterEcho, e.afterPossibleEcho = noSchedule(), noSchedule(), noSchedule()
+	e.schedule = noSchedule()
 	*at = e
 	t.len++
 	if t.len > len(t.buckets) {
@@ -71,11 +76,14 @@ func (t *table) add(at **entry, key Key) *entry {
 func (t *table) drop(at **entry) {
 	e := *at
 	*at = e.chain
-	*e = entry{next: t.free}
-	t.free = e
+	*e = entry{}
+	if t.freeCount < maxFree {
+		e.next = t.free
+		t.free = e
+		t.freeCount++
+	}
 	t.len--
 	if t.len < len(t.buckets)/16 && len(t.buckets) > minBuckets {
-		t.free = nil
 		t.resize(len(t.buckets) / 8)
 	}
 }
@@ -115,14 +123,14 @@ func (d *dueHeap) put(e *entry) {
 	if e.index < 0 {
 		heap.Push((*byDue)(d), e)
 	} else {
-		heap.Fix((*byDue)(d), e.index)
+		heap.Fix((*byDue)(d), int(e.index))
 	}
 }
 
 // remove removes an entry, if the heap contains it.
 func (d *dueHeap) remove(e *entry) {
 	if e.index >= 0 {
-		heap.Remove((*byDue)(d), e.index)
+		heap.Remove((*byDue)(d), int(e.index))
 	}
 }
 
@@ -141,12 +149,12 @@ func (d *byDue) Less(i, j int) bool {
 
 func (d *byDue) Swap(i, j int) {
 	d.entries[i], d.entries[j] = d.entries[j], d.entries[i]
-	d.entries[i].index, d.entries[j].index = i, j
+	d.entries[i].index, d.entries[j].index = int32(i), int32(j)
 }
 
 func (d *byDue) Push(x any) {
 	e := x.(*entry)
-	e.index = len(d.entries)
+	e.index = int32(len(d.entries))
 	d.entries = append(d.entries, e)
 }
 

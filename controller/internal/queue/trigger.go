@@ -96,20 +96,20 @@ const maxCauses = 3
 // The zero value is empty.
 type Causes struct {
 	first Cause
-	// more holds the causes after the first. Most reconciles have only one cause and never
-	// allocate it.
-	more  []Cause
-	count int
+	// more holds the causes after the first. Most reconciles have only one cause, and more is nil.
+	more *[maxCauses - 1]Cause
+	// moreCount is the number of causes in more, and count that of all causes.
+	moreCount, count int32
 }
 
 // Count returns the number of all causes, including those that were not kept.
-func (c Causes) Count() int { return c.count }
+func (c Causes) Count() int { return int(c.count) }
 
 // All yields the kept causes, in the order in which they came.
 func (c Causes) All() iter.Seq[Cause] {
 	return func(yield func(Cause) bool) {
-		if c.count > 0 && yield(c.first) {
-			slices.Values(c.more)(yield)
+		if c.count > 0 && yield(c.first) && c.moreCount > 0 {
+			slices.Values(c.more[:c.moreCount])(yield)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func (c Causes) All() iter.Seq[Cause] {
 // String returns the causes that were kept, and the count if there were more.
 func (c Causes) String() string {
 	var b strings.Builder
-	kept := 0
+	kept := int32(0)
 	for cause := range c.All() {
 		if kept > 0 {
 			b.WriteString(", ")
@@ -140,11 +140,14 @@ func (c *Causes) add(cause Cause) {
 		c.first = cause
 		return
 	}
-	if cause == c.first || len(c.more) == maxCauses-1 || slices.Contains(c.more, cause) {
+	if cause == c.first || c.moreCount == maxCauses-1 {
 		return
 	}
 	if c.more == nil {
-		c.more = make([]Cause, 0, maxCauses-1)
+		c.more = new([maxCauses - 1]Cause)
 	}
-	c.more = append(c.more, cause)
+	if !slices.Contains(c.more[:c.moreCount], cause) {
+		c.more[c.moreCount] = cause
+		c.moreCount++
+	}
 }
