@@ -207,6 +207,8 @@ func (i invocation) runProgram(
 	}
 	defer memory.Limit(log)()
 	defer processors.Adapt()()
+	firstSync := memory.BeginFirstSync()
+	defer firstSync.End()
 	if i.BeforeRun != nil {
 		if err := i.BeforeRun(ctx); err != nil {
 			return err
@@ -219,7 +221,7 @@ func (i invocation) runProgram(
 	ctx, stopActivity := clock.ReportActivity(ctx, os.Getenv(clock.ActivityVariable))
 	defer stopActivity()
 	r := &programRunner{invocation: i, line: line, madeParts: parts, needs: needs, log: log, config: config}
-	r.env.features = &brought
+	r.env.features, r.env.endFirstSync = &brought, firstSync.End
 	return r.run(ctx, namespace)
 }
 

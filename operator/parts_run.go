@@ -75,32 +75,61 @@ func newPartsRun(c *kube.Client, env environment, parts []Part, stop context.Can
 	return r
 }
 
-// logFirstLists logs the memory of the streams once all of them have been listed, or returns when ctx ends.
-func (r *partsRun) logFirstLists(ctx context.Context) {
+// maxFirstReconciles is how long the first reconciles may belong to the first sync of a program, and how long a program
+// may have no stream.
+const maxFirstReconciles = time.Minute
+
+// awaitFirstSync logs the memory of the streams once all of them have been listed. It calls endFirstSync once no object
+// of the lists waits for its first reconcile, or after maxFirstReconciles. It returns then, or when ctx ends.
+func (r *partsRun) awaitFirstSync(ctx context.Context) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
-	for {
+	var listed time.Time
+	for began := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		var objects int
-		var compressed, sent int64
-		all := r.cache.Stats()
-		for _, s := range all {
-			objects, compressed, sent = objects+s.Objects, compressed+s.Bytes+s.Dictionary, sent+s.JSON
+		switch {
+		case !listed.IsZero():
+		case r.logFirstLists():
+			listed = time.Now()
+		case len(r.cache.Stats()) == 0 && time.Since(began) > maxFirstReconciles:
+			listed = began
 		}
-		if len(all) > 0 && !slices.ContainsFunc(all, func(s cache.Stats) bool { return !s.Synced }) {
-			attributes := []any{"streams", len(all), "objects", objects, "bytes", compressed, "jsonBytes", sent,
-				"heapBytes", int64(metrics.RuntimeMetric("/memory/classes/heap/objects:bytes"))}
-			if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
-				attributes = append(attributes, "limitBytes", limit)
+		if !listed.IsZero() && (!r.hasWaitingObjects() || time.Since(listed) > maxFirstReconciles) {
+			if r.env.endFirstSync != nil {
+				r.env.endFirstSync()
 			}
-			r.env.log.Info("the objects are in the cache", attributes...)
 			return
 		}
 	}
+}
+
+// logFirstLists logs the memory of the streams if all of them have been listed. It returns whether they have.
+func (r *partsRun) logFirstLists() bool {
+	var objects int
+	var compressed, sent int64
+	all := r.cache.Stats()
+	for _, s := range all {
+		objects, compressed, sent = objects+s.Objects, compressed+s.Bytes+s.Dictionary, sent+s.JSON
+	}
+	if len(all) == 0 || slices.ContainsFunc(all, func(s cache.Stats) bool { return !s.Synced }) {
+		return false
+	}
+	attributes := []any{"streams", len(all), "objects", objects, "bytes", compressed, "jsonBytes", sent,
+		"heapBytes", int64(metrics.RuntimeMetric("/memory/classes/heap/objects:bytes"))}
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		attributes = append(attributes, "limitBytes", limit)
+	}
+	r.env.log.Info("the objects are in the cache", attributes...)
+	return true
+}
+
+// hasWaitingObjects reports whether an object waits for a worker. Without metrics it returns false.
+func (r *partsRun) hasWaitingObjects() bool {
+	return r.metrics != nil && r.metrics.reconciles.hasWaitingObjects()
 }
 
 // withRequestHandlers returns c with the handlers that [addRequestHandlers] adds for this run.

@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/yare-go/yare/controller"
@@ -60,6 +62,14 @@ func (m *reconcileMetrics) isSubscribed(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.queues[name] != nil
+}
+
+// hasWaitingObjects reports whether an object waits for a worker of a controller.
+func (m *reconcileMetrics) hasWaitingObjects() bool {
+	m.mu.Lock()
+	queues := slices.Collect(maps.Values(m.queues))
+	m.mu.Unlock()
+	return slices.ContainsFunc(queues, func(stats func() controller.QueueStats) bool { return stats().Ready > 0 })
 }
 
 // Result counts a result.

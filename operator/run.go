@@ -75,6 +75,8 @@ type environment struct {
 	newFeatureClient func() (*kube.Client, error)
 	// features are those of the parts. Whoever makes them ends them. [runParts] makes them if this is nil.
 	features *features
+	// endFirstSync is called once the program has read and reconciled its objects for the first time. It may be nil.
+	endFirstSync func()
 }
 
 // elected returns the field Elected of [controller.Runtime].
@@ -136,7 +138,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	var logging sync.WaitGroup
 	defer logging.Wait()
 	defer cancel()
-	logging.Go(func() { r.logFirstLists(ctx) })
+	logging.Go(func() { r.awaitFirstSync(ctx) })
 	return r.group.runAll(ctx, parts)
 }
 

@@ -81,21 +81,28 @@ func (a *adapter) checkAfterCollection() {
 	// The cleanup of an object that nothing refers to runs after the next collection. An object of 16 bytes or more is
 	// not allocated together with others.
 	runtime.AddCleanup(new([16]byte), func(a *adapter) {
-		if isEnded := a.check(); !isEnded {
+		a.check()
+		if !a.hasEnded() {
 			a.checkAfterCollection()
 		}
 	}, a)
 }
 
-// check computes the share since the last check, and sets the number of processors. It reports whether the adapter has
-// ended.
-func (a *adapter) check() (isEnded bool) {
+// hasEnded reports whether end was called.
+func (a *adapter) hasEnded() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.isEnded
+}
+
+// check computes the share since the last check, and sets the number of processors.
+func (a *adapter) check() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.now()
 	window := now.Sub(a.windowBegan)
 	if a.isEnded || window < minWindow {
-		return a.isEnded
+		return
 	}
 	used := a.used()
 	share := float64(used-a.usedBefore) / float64(window)
@@ -104,7 +111,7 @@ func (a *adapter) check() (isEnded bool) {
 	case !a.isDefault && share >= busyShare:
 		a.isDefault = true
 		a.setDefault()
-		a.calmTimer = time.AfterFunc(calmPeriod, func() { a.check() })
+		a.calmTimer = time.AfterFunc(calmPeriod, a.check)
 	case a.isDefault && share < calmShare:
 		a.isDefault = false
 		a.calmTimer.Stop()
@@ -112,7 +119,6 @@ func (a *adapter) check() (isEnded bool) {
 	case a.isDefault:
 		a.calmTimer.Reset(calmPeriod)
 	}
-	return false
 }
 
 // end sets the default. After end the adapter changes nothing.
