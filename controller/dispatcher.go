@@ -154,7 +154,7 @@ func (d *dispatcher) keysOfState(sub *subscription, o cache.Object) []relation.K
 // Each version is classified by itself, and leads to a trigger of its own. The queue and the debouncer merge the
 // triggers of a key. One version that is no echo makes the merged trigger no echo.
 func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Batch, keys []relation.Key) {
-	triggers := make([]queue.Trigger, 0, len(keys))
+	triggers := make([]queue.Trigger, 0, 2) // on the stack: nearly all changes concern one object or two
 	needsObject := sub.watched.relation.NeedsObjects()
 	for _, related := range keys {
 		if related.UID != "" && !d.mayHaveUID(related) {
