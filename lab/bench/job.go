@@ -183,6 +183,11 @@ func (j *job) work(ctx context.Context) (err error) {
 	r, f := j.running, j.figures
 	if j.row.work == "webapps" {
 		apps := kube.Namespaced[workload.WebApp](j.bench.cluster.client, webAppNamespace)
+		ctx, cancel := context.WithCancel(ctx)
+		go func() {
+			<-r.process.Done() // at the latest when the job is closed
+			cancel()
+		}()
 		err := waitForAll(ctx, apps, j.row.objects, func(app *workload.WebApp) bool { return app.Status.Ready })
 		if err != nil {
 			return fmt.Errorf("%w\n%s", err, r.log)
