@@ -1,21 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/kube"
@@ -23,119 +20,84 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// cluster is a control plane with the custom resources of the comparison.
+// webAppNamespace is the namespace of the WebApps.
+const webAppNamespace = "webapps"
+
+// cluster is a control plane with the objects of one kind.
 type cluster struct {
 	plane  *plane.Plane
 	client *kube.Client
-	// shops is the number of Shops that exist.
-	shops int
+	// work is what the programs reconcile, as in [row], and objects is the number of these objects.
+	work    string
+	objects int
 }
 
-// startCluster starts a control plane with a number of simulated nodes.
-func startCluster(ctx context.Context, nodes int) (*cluster, error) {
+// startCluster starts a control plane for a row, with the kinds and the namespaces of the workload.
+func startCluster(ctx context.Context, source string, r row) (*cluster, error) {
+	nodes := 1
+	if r.work != "shops" {
+		nodes += r.objects / 40 // a simulated node takes 110 Pods, and a WebApp has two on average
+	}
 	p, err := plane.Start(ctx, plane.Options{Nodes: nodes, Console: console.New(os.Stderr, "bench")})
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{plane: p}
-	if err := c.setUp(ctx); err != nil {
+	c := &cluster{plane: p, work: r.work}
+	config, err := loadConfig(p.Kubeconfig())
+	if err == nil {
+		c.client, err = kube.NewClient(config)
+	}
+	if err == nil {
+		// cluster.yaml has the kinds and the namespaces.
+		err = c.kubectl(ctx, "apply", "--server-side", "-f", filepath.Join(source, "cluster.yaml"))
+	}
+	if err == nil {
+		err = c.kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+	}
+	if err != nil {
 		p.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// setUp makes the client, the kinds and the namespaces.
-func (c *cluster) setUp(ctx context.Context) error {
-	config, err := loadConfig(c.plane.Kubeconfig())
-	if err != nil {
-		return err
-	}
-	if c.client, err = kube.NewClient(config); err != nil {
-		return err
-	}
-	if err := c.define(ctx); err != nil {
-		return err
-	}
-	for _, name := range append(workload.Namespaces(), webAppNamespace) {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := kube.Everywhere[corev1.Namespace](c.client).Create(ctx, namespace); err != nil {
-			return err
-		}
+func (c *cluster) kubectl(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, c.plane.Binary(), append([]string{"kubectl", "--kubeconfig", c.plane.Kubeconfig()}, args...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, out)
 	}
 	return nil
 }
 
-// define applies the definitions of the custom resources, and waits until they are served.
-func (c *cluster) define(ctx context.Context) error {
-	shop, err := kube.TypeOf[workload.Shop]()
-	if err != nil {
+// fill creates objects until there are n. It waits until Pods are ready.
+func (c *cluster) fill(ctx context.Context, n int) error {
+	if n > c.objects {
+		log.Printf("creating %d %s", n-c.objects, c.work)
+	}
+	var creating errgroup.Group
+	creating.SetLimit(8)
+	for ; c.objects < n; c.objects++ {
+		i := c.objects
+		creating.Go(func() error {
+			switch c.work {
+			case "shops":
+				return workload.Create(ctx, c.client, i)
+			case "pods":
+				pod := workload.NewPod(i)
+				_, err := kube.Namespaced[corev1.Pod](c.client, pod.Namespace).Create(ctx, pod)
+				return err
+			default:
+				_, err := kube.Namespaced[workload.WebApp](c.client, webAppNamespace).
+					Create(ctx, workload.NewWebApp(webAppNamespace, i))
+				return err
+			}
+		})
+	}
+	err := creating.Wait()
+	if err != nil || c.work != "pods" {
 		return err
 	}
-	webApp, err := kube.TypeOf[workload.WebApp]()
-	if err != nil {
-		return err
-	}
-	crds, err := crd.From(shop, webApp)
-	if err != nil {
-		return err
-	}
-	var manifest strings.Builder
-	if err := crd.WriteYAML(&manifest, crds...); err != nil {
-		return err
-	}
-	if err := c.kubectl(ctx, manifest.String(), "apply", "--server-side", "-f", "-"); err != nil {
-		return err
-	}
-	for _, each := range crds {
-		err := c.kubectl(ctx, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/"+each.Metadata.Name)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *cluster) kubectl(ctx context.Context, stdin string, args ...string) error {
-	cmd := exec.CommandContext(ctx, c.plane.Binary(),
-		append([]string{"kubectl", "--kubeconfig", c.plane.Kubeconfig()}, args...)...)
-	cmd.Stdin = strings.NewReader(stdin)
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, &errs)
-	}
-	return nil
-}
-
-// fillShops creates Shops until there are n.
-func (c *cluster) fillShops(ctx context.Context, n int) error {
-	first := c.shops
-	if n <= first {
-		return nil
-	}
-	log.Printf("creating %d custom resources", n-first)
-	err := inParallel(n-first, func(i int) error { return workload.Create(ctx, c.client, first+i) })
-	if err == nil {
-		c.shops = n
-	}
-	return err
-}
-
-// fillPods creates n Pods, and waits until all of them are ready.
-func (c *cluster) fillPods(ctx context.Context, n int) error {
-	log.Printf("creating %d Pods", n)
-	pods := kube.Everywhere[corev1.Pod](c.client)
-	err := inParallel(n, func(i int) error {
-		pod := workload.NewPod(i)
-		_, err := kube.Namespaced[corev1.Pod](c.client, pod.Namespace).Create(ctx, pod)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	log.Printf("waiting for the Pods to be ready")
-	return waitForAll(ctx, pods, n, func(pod *corev1.Pod) bool {
+	return waitForAll(ctx, kube.Everywhere[corev1.Pod](c.client), n, func(pod *corev1.Pod) bool {
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == corev1.PodReady {
 				return condition.Status == corev1.ConditionTrue
@@ -145,52 +107,38 @@ func (c *cluster) fillPods(ctx context.Context, n int) error {
 	})
 }
 
-// waitForAll waits until there are n objects that are all ready.
-func waitForAll[T any](ctx context.Context, api kube.API[T], n int, ready func(*T) bool) error {
-	readyNames := map[string]bool{}
-	update := func(t *T) {
-		name := api.Object(t).GetName()
-		if delete(readyNames, name); ready(t) {
-			readyNames[name] = true
-		}
-	}
+// deleteWebApps deletes all WebApps and what belongs to them, so that the next program finds none.
+func (c *cluster) deleteWebApps(ctx context.Context) error {
+	c.objects = 0
+	return c.kubectl(ctx, "delete", "webapps,deployments,replicasets,pods", "--all", "-n", webAppNamespace, "--timeout=5m")
+}
+
+// waitForAll waits until there are n objects that are all ready. It returns an error if that takes long.
+func waitForAll[T any](ctx context.Context, api kube.API[T], n int, isReady func(*T) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, maxStepTime)
+	defer cancel()
+	ready := map[string]bool{}
 	for event, err := range watch.Events(ctx, api) {
-		if err != nil {
-			log.Printf("watching: %v", err)
-			continue
-		}
+		var object *T
 		switch event := event.(type) {
 		case watch.Added[T]:
-			update(event.Object)
+			object = event.Object
 		case watch.Modified[T]:
-			update(event.Object)
+			object = event.Object
 		}
-		if len(readyNames) == n {
+		if err != nil || object == nil {
+			continue
+		}
+		if name := api.Object(object).GetName(); isReady(object) {
+			ready[name] = true
+		} else {
+			delete(ready, name)
+		}
+		if len(ready) == n {
 			return nil
 		}
 	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("%d of %d objects became ready: %w", len(readyNames), n, ctx.Err())
-	}
-	return errors.New("the watch ended")
-}
-
-// inParallel calls f for each of n objects, eight at a time. It stops at the first error.
-func inParallel(n int, f func(i int) error) error {
-	var working sync.WaitGroup
-	var next atomic.Int64
-	errs := make([]error, 8)
-	for w := range errs {
-		working.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				if errs[w] = f(int(i)); errs[w] != nil {
-					next.Store(int64(n))
-				}
-			}
-		})
-	}
-	working.Wait()
-	return errors.Join(errs...)
+	return errors.Join(fmt.Errorf("%d of %d objects became ready", len(ready), n), ctx.Err())
 }
 
 // loadConfig returns the configuration of a kubeconfig file.

@@ -1,426 +1,226 @@
 package main
 
 import (
-	_ "embed"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/template"
 
-	"github.com/yare-go/yare/lab/bench/internal/plot"
-	"github.com/yare-go/yare/lab/bench/internal/stats"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
 )
 
-// figureName describes one figure of a row.
+// figureName is the title of a figure. factor turns the measured value (seconds, bytes) into the unit of the title.
 type figureName struct {
-	figure, title, unit string
-	// factor turns the measured value (bytes, seconds) into the unit.
-	factor float64
+	key, title string
+	factor     float64
 }
 
-// section is a part of the report: the figures of one row.
-type section struct {
-	row, title string
-	figures    []figureName
-}
-
-const (
-	megabyte    = 1e-6
-	millisecond = 1e3
-	microsecond = 1e6
-)
-
-// sections returns the sections in their order.
-func sections() []section {
-	resident := figureName{"resident", "RSS after 10 s", "MB", megabyte}
-	anonymous := figureName{"anonymous", "anonymous memory after 10 s", "MB", megabyte}
-	peak := figureName{"peak", "highest RSS", "MB", megabyte}
-	cpu := figureName{"cpu", "CPU until all are reconciled", "s", 1}
-	cpu10 := figureName{"cpu10", "CPU until 10 s later", "s", 1}
-	all := figureName{"all", "start until all are reconciled", "s", 1}
-	syncing := []figureName{cpu, cpu10, all, resident, anonymous, peak}
-	updates := []figureName{
-		{"cpu", "CPU", "s", 1},
-		{"each", "CPU for each update", "µs", microsecond},
-		{"p50", "answer of the update until its reconcile, p50", "ms", millisecond},
-		{"p99", "… p99", "ms", millisecond},
-		{"sentP50", "sending of the update until its reconcile, p50", "ms", millisecond},
-		{"sentP99", "… p99", "ms", millisecond},
-		{"rate", "updates per second", "", 1},
-		{"resident", "RSS at the end", "MB", megabyte},
-		{"anonymous", "anonymous memory at the end", "MB", megabyte},
-	}
-	replayed := slices.Clone(updates)
-	replayed = slices.DeleteFunc(replayed, func(n figureName) bool { return n.figure == "p50" || n.figure == "p99" })
-	return []section{
-		{"binary", "Binary", []figureName{{"size", "stripped", "MB", megabyte}, {"gzip", "gzip -9", "MB", megabyte}}},
-		{"one", "One custom resource", []figureName{
-			{"first", "start until the first reconcile", "ms", millisecond},
-			{"cpu10", "CPU of the first 10 s", "ms", millisecond},
-			resident, anonymous,
-		}},
-		{"shops", "%s custom resources of 1.7 KB", append(slices.Clone(syncing),
-			figureName{"residentLate", "RSS after 2.5 minutes", "MB", megabyte},
-			figureName{"anonymousLate", "anonymous memory after 2.5 minutes", "MB", megabyte},
-			figureName{"idle", "CPU per idle minute", "ms", millisecond})},
-		{"pods", "%s Pods", syncing},
-		{"updates", "%s updates at a fixed rate", updates},
-		{"grouped-updates", "%s updates at a fixed rate, in groups of 50", updates},
-		{"replayed-updates", "%s updates at a fixed rate from the replay server", replayed},
-		{"replayed-groups", "%s updates at a fixed rate from the replay server, in groups of 50", replayed},
-		{"webapps", "%s WebApps: a Deployment and a status by server-side apply", []figureName{
-			{"cpu", "CPU until all are ready", "s", 1},
-			{"cpu10", "CPU until 10 s later", "s", 1},
-			{"ready", "start until all are ready", "s", 1},
-			{"requests", "requests until 10 s later", "", 1},
-			{"writes", "writes among them", "", 1},
-			resident, anonymous,
-		}},
-		{
-			rowWebhook, "One call of a webhook, in %s calls, by yare alone",
-			[]figureName{{"call", "CPU of the program, with TLS", "ms", millisecond}},
-		},
-		{
-			rowConversion, "One conversion of an object, in %s calls, by yare alone",
-			[]figureName{{"call", "CPU of the program, with TLS", "ms", millisecond}},
-		},
-		{rowCurve, "%s custom resources from the replay server", syncing},
+// figureNames returns all figures in the order of the report.
+func figureNames() []figureName {
+	const megabyte, millisecond = 1e-6, 1e3
+	return []figureName{
+		{"size", "stripped, MB", megabyte},
+		{"gzip", "gzip -9, MB", megabyte},
+		{"cpu10", "CPU until 10 s after the work, ms", millisecond},
+		{"cpu", "CPU until the work is done, ms", millisecond},
+		{"first", "start until the first reconcile, ms", millisecond},
+		{"all", "start until the work is done, ms", millisecond},
+		{"p50", "answer of the update until its reconcile, p50, ms", millisecond},
+		{"p99", "… p99, ms", millisecond},
+		{"sentP50", "sending of the update until its reconcile, p50, ms", millisecond},
+		{"sentP99", "… p99, ms", millisecond},
+		{"rate", "updates per second", 1},
+		{"groupPeak", "highest memory of the control group, MB", megabyte},
+		{"peak", "highest RSS, MB", megabyte},
+		{"residentLate", "RSS after 2.5 minutes, MB", megabyte},
+		{"anonymousLate", "anonymous memory after 2.5 minutes, MB", megabyte},
+		{"idle", "CPU per idle minute, ms", millisecond},
+		{"reconciles", "reconciles", 1},
+		{"requests", "requests", 1},
+		{"received", "bytes received, MB", megabyte},
+		{"call", "CPU of a call, with TLS, ms", millisecond},
 	}
 }
 
-// report is the data of the template.
+// report makes the pages and the plots of all results.
 type report struct {
-	Setup   *setup
-	Commits []string
-	// Flags are the flags of all runs, without repetitions.
-	Flags    []string
-	Rounds   int
-	Programs []string
-	Sections []reportSection
-	// Plots has the file names of the plots.
-	Plots []string
+	results []result
+	// programs are those with results, in the order of the tables.
+	programs []string
 }
 
-type reportSection struct {
-	Title string
-	// Commits are the commits of yare in the section. They are empty if all sections have the same commits.
-	Commits []string
-	Rounds  int
-	Figures []reportFigure
-}
-
-// reportFigure is one figure, with a cell for each program.
-type reportFigure struct {
-	Title  string
-	Values []string
-	// Ratios has yare's value divided by the value of each other program.
-	Ratios []string
-}
-
-//go:embed report.tmpl
-var reportTemplate string
-
-// writeReport writes RESULTS.md and the plots into dir.
-func writeReport(dir string, all []result) error {
-	r := &report{Rounds: math.MaxInt}
-	for _, each := range all {
+// writeReport writes RESULTS.md and the plots into dir, and PROGRESS.md if there are results of yare-base.
+func writeReport(dir string, results []result) error {
+	r := report{results: results}
+	var setups strings.Builder
+	for _, each := range results {
 		if each.Setup != nil {
-			r.Setup = each.Setup
-			if f := each.Setup.Flags; f != "" && !slices.Contains(r.Flags, f) {
-				r.Flags = append(r.Flags, f)
+			setups.Reset() // the last one counts, because a run can be resumed
+			for _, name := range slices.Sorted(maps.Keys(each.Setup)) {
+				fmt.Fprintf(&setups, "- %s: %v\n", name, each.Setup[name])
 			}
 		}
-		if each.Row != "" && !slices.Contains(r.Commits, each.Commit) {
-			r.Commits = append(r.Commits, each.Commit)
-		}
 	}
-	if r.Setup == nil {
+	if setups.Len() == 0 {
 		return fmt.Errorf("no results are kept in %s", dir)
 	}
-	t := newTable(all)
 	for _, p := range allPrograms() {
-		if slices.ContainsFunc(all, func(each result) bool { return each.Program == p.name }) {
-			r.Programs = append(r.Programs, p.name)
+		if slices.ContainsFunc(results, func(each result) bool { return each.Program == p.name }) {
+			r.programs = append(r.programs, p.name)
 		}
 	}
-	for _, s := range sections() {
-		for _, objects := range t.objects(s.row) {
-			made := t.section(s, objects, r.Programs)
-			if len(r.Commits) > 1 {
-				made.Commits = commitsOf(all, s.row, objects)
-			}
-			if s.row != "binary" && s.row != rowCurve { // curves have fewer rounds
-				r.Rounds = min(r.Rounds, made.Rounds)
-			}
-			r.Sections = append(r.Sections, made)
+	var text, progress strings.Builder
+	fmt.Fprintf(&text, "# Results of the comparison\n\n`go -C lab/bench run .` wrote this file. results.jsonl has every single "+
+		"value, and [the page of the comparison](README.md)\nexplains the rows and the figures.\n\n%s\n", setups.String())
+	fmt.Fprint(&text, "A cell has the median of all rounds, with the lowest and the highest value in parentheses. The second table "+
+		"of each\nsection has the value of yare divided by that of each other program, with the 95 % interval of a bootstrap over "+
+		"the rounds.\n")
+	fmt.Fprintf(&progress, "# Before and after\n\n`go -C lab/bench run . -base FOLDER` wrote this file. All values are those of yare, in "+
+		"one run: *parent* is the library in\nFOLDER. [RESULTS.md](RESULTS.md) has the setup, and explains cells and ratios.\n\n%s"+
+		"| row | parent | now | ratio |\n| --- | --- | --- | --- |\n", setups.String()+"\n")
+	for file, name := range map[string]figureName{"memory": {"groupPeak", "MB", 1e-6}, "cpu": {"cpu10", "seconds of CPU", 1}} {
+		if err := r.plot(filepath.Join(dir, "plots", file+".svg"), name); err != nil {
+			return err
+		}
+		fmt.Fprintf(&text, "\n![%s over the number of objects](plots/%s.svg)\n", name.title, file)
+	}
+	for _, each := range allRows() {
+		for _, objects := range r.objects(each.name) {
+			r.writeSection(&text, &progress, each, objects)
 		}
 	}
-	var err error
-	if r.Plots, err = t.writePlots(dir, r.Programs); err != nil {
-		return err
+	err := os.WriteFile(filepath.Join(dir, "RESULTS.md"), []byte(text.String()), 0o644)
+	if slices.Contains(r.programs, yareBase) {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "PROGRESS.md"), []byte(progress.String()), 0o644))
 	}
-	parsed, err := template.New("RESULTS.md").Funcs(template.FuncMap{"join": strings.Join}).Parse(reportTemplate)
-	if err != nil {
-		return err
-	}
-	return writeFile(filepath.Join(dir, "RESULTS.md"), func(w io.Writer) error { return parsed.Execute(w, r) })
-}
-
-// writeFile writes a file by a function.
-func writeFile(path string, write func(io.Writer) error) error {
-	var text strings.Builder
-	if err := write(&text); err != nil {
-		return err
-	}
-	return os.WriteFile(path, []byte(text.String()), 0o644)
-}
-
-// commitsOf returns the commits of yare with which a row was measured.
-func commitsOf(all []result, row string, objects int) (commits []string) {
-	for _, each := range all {
-		if each.Row == row && each.Objects == objects && !slices.Contains(commits, each.Commit) {
-			commits = append(commits, each.Commit)
-		}
-	}
-	return commits
-}
-
-// table has the results by row, number of objects, program and round. If a round was kept
-// twice, the last one counts.
-type table map[cell]map[int]figures
-
-type cell struct {
-	row     string
-	objects int
-	program string
-}
-
-func newTable(all []result) table {
-	t := make(table)
-	for _, each := range all {
-		if each.Row == "" {
-			continue
-		}
-		key := cell{each.Row, each.Objects, each.Program}
-		if t[key] == nil {
-			t[key] = make(map[int]figures)
-		}
-		t[key][each.Round] = each.Figures
-	}
-	return t
+	return err
 }
 
 // objects returns the numbers of objects that a row was measured with.
-func (t table) objects(row string) []int {
-	var all []int
-	for key := range t {
-		if key.row == row && !slices.Contains(all, key.objects) {
-			all = append(all, key.objects)
+func (r report) objects(row string) (all []int) {
+	for _, each := range r.results {
+		if each.Row == row {
+			all = append(all, each.Objects)
 		}
 	}
 	slices.Sort(all)
-	return all
+	return slices.Compact(all)
 }
 
-// values returns a figure of several programs, in the rounds that all of them have, in the unit
-// of the name.
-func (t table) values(row string, objects int, name figureName, programs ...string) [][]float64 {
+// writeSection writes the section of a row, and the lines of the row in the table of progress.
+func (r report) writeSection(text, progress io.Writer, of row, objects int) {
+	title := strings.ReplaceAll(of.title, "%d", fmt.Sprint(objects))
+	fmt.Fprintf(text, "\n## %s\n\n| |%s\n| --- |%s\n", title, cells(r.programs), strings.Repeat(" --- |", len(r.programs)))
+	ratios := fmt.Sprintf("\n| yare divided by |%s\n| --- |%s\n", cells(r.programs), strings.Repeat(" --- |", len(r.programs)))
+	for _, name := range figureNames() {
+		var values, divided []string
+		for _, p := range r.programs {
+			values = append(values, spread(r.values(of.name, objects, name, p)[0]))
+			pair := r.values(of.name, objects, name, yare, p)
+			divided = append(divided, ratioText(pair[0], pair[1]))
+		}
+		if strings.Trim(strings.Join(values, ""), "–") == "" {
+			continue
+		}
+		fmt.Fprintf(text, "| %s |%s\n", name.title, cells(values))
+		ratios += fmt.Sprintf("| %s |%s\n", name.title, cells(divided))
+		if base := slices.Index(r.programs, yareBase); base >= 0 && values[base] != "–" {
+			now := values[slices.Index(r.programs, yare)]
+			fmt.Fprintf(progress, "| %s: %s |%s\n", title, name.title, cells([]string{values[base], now, divided[base]}))
+		}
+	}
+	fmt.Fprint(text, ratios)
+}
+
+func cells(texts []string) string { return " " + strings.Join(texts, " | ") + " |" }
+
+// values returns a figure of several programs, in the rounds that all of them have, in the unit of the name. If a round
+// was kept twice, the last one counts.
+func (r report) values(row string, objects int, name figureName, programs ...string) [][]float64 {
 	all := make([][]float64, len(programs))
-	first := t[cell{row, objects, programs[0]}]
-	for round := range maxRound(first) + 1 {
-		values := make([]float64, len(programs))
-		complete := true
-		for i, p := range programs {
-			value, ok := t[cell{row, objects, p}][round][name.figure]
-			values[i], complete = value*name.factor, complete && ok
+	for i := range all {
+		rounds := make([]map[int]float64, len(programs))
+		for k, p := range programs {
+			rounds[k] = make(map[int]float64)
+			for _, each := range r.results {
+				if value, ok := each.Figures[name.key]; ok && each.isOf(row, objects) && each.Program == p {
+					rounds[k][each.Round] = value * name.factor
+				}
+			}
 		}
-		if complete {
-			for i, v := range values {
-				all[i] = append(all[i], v)
+		for _, round := range slices.Sorted(maps.Keys(rounds[i])) {
+			if !slices.ContainsFunc(rounds, func(of map[int]float64) bool { _, ok := of[round]; return !ok }) {
+				all[i] = append(all[i], rounds[i][round])
 			}
 		}
 	}
 	return all
-}
-
-func maxRound(rounds map[int]figures) int {
-	last := 0
-	for round := range rounds {
-		last = max(last, round)
-	}
-	return last
-}
-
-// section makes one section of the report.
-func (t table) section(s section, objects int, programs []string) reportSection {
-	title := s.title
-	if strings.Contains(title, "%s") {
-		title = fmt.Sprintf(title, grouped(objects))
-	}
-	made := reportSection{Title: title, Rounds: math.MaxInt}
-	for _, p := range programs {
-		if n := len(t[cell{s.row, objects, p}]); n > 0 {
-			made.Rounds = min(made.Rounds, n)
-		}
-	}
-	for _, name := range s.figures {
-		figure := reportFigure{Title: name.title}
-		if name.unit != "" {
-			figure.Title += ", " + name.unit
-		}
-		found := false
-		for _, p := range programs {
-			values := t.values(s.row, objects, name, p)[0]
-			found = found || len(values) > 0
-			figure.Values = append(figure.Values, spread(values))
-			if p != yare {
-				pair := t.values(s.row, objects, name, yare, p)
-				figure.Ratios = append(figure.Ratios, ratio(pair[0], pair[1], s.row == "binary"))
-			}
-		}
-		if found {
-			made.Figures = append(made.Figures, figure)
-		}
-	}
-	return made
 }
 
 // spread returns the median, the lowest and the highest value.
 func spread(values []float64) string {
-	switch {
-	case len(values) == 0:
+	switch len(values) {
+	case 0:
 		return "–"
-	case len(values) == 1:
-		return plot.Number(values[0])
-	default:
-		return fmt.Sprintf("%s (%s–%s)", plot.Number(stats.Median(values)), plot.Number(slices.Min(values)),
-			plot.Number(slices.Max(values)))
+	case 1:
+		return number(values[0])
 	}
+	return fmt.Sprintf("%s (%s–%s)", number(median(values)), number(slices.Min(values)), number(slices.Max(values)))
 }
 
-// ratio returns the ratio of the medians with its interval. It is "below" or "above" if the
-// interval is on one side of 1. An exact ratio has no interval.
-func ratio(a, b []float64, exact bool) string {
-	if len(a) == 0 || stats.Median(b) <= 0 || stats.Median(a) < 0 {
+// ratioText returns the ratio of the medians, with its interval if there are three rounds.
+func ratioText(a, b []float64) string {
+	if len(a) == 0 || median(b) <= 0 || median(a) < 0 {
 		return "–"
 	}
-	r, interval := stats.Ratio(a, b)
-	switch text := fmt.Sprintf("%.2f", r); {
-	case exact:
-		return text
-	case math.IsNaN(interval.Low):
-		return text + " (too few rounds)"
-	default:
-		text += fmt.Sprintf(" (%.2f–%.2f)", interval.Low, interval.High)
-		if interval.High < 1 {
-			return text + " **below**"
-		}
-		if interval.Low > 1 {
-			return text + " above"
-		}
-		return text
+	r, low, high := ratio(a, b)
+	if len(a) < 3 {
+		return fmt.Sprintf("%.2f", r)
 	}
+	return fmt.Sprintf("%.2f (%.2f–%.2f)", r, low, high)
 }
 
-// grouped returns a number with a comma before each group of three digits.
-func grouped(n int) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
+// number returns a number with three digits, and with as many digits as it needs before the point.
+func number(v float64) string {
+	decimals := 0
+	if v != math.Trunc(v) {
+		decimals = min(3, max(0, 2-int(math.Floor(math.Log10(math.Abs(v))))))
 	}
-	return text
+	return fmt.Sprintf("%.*f", decimals, v)
 }
 
-// writePlots writes the plots for which there are results, and returns their paths below dir.
-func (t table) writePlots(dir string, programs []string) ([]string, error) {
-	if err := os.MkdirAll(filepath.Join(dir, "plots"), 0o755); err != nil {
-		return nil, err
-	}
-	var made []string
-	draw := func(name string, series []plot.Series, write func(io.Writer) error) error {
-		if len(series) == 0 {
-			return nil
-		}
-		made = append(made, "plots/"+name)
-		return writeFile(filepath.Join(dir, "plots", name), write)
-	}
-	x := plot.Axis{Title: "custom resources", Log: true}
-	for _, c := range []struct {
-		file, title string
-		name        figureName
-		y           plot.Axis
-	}{
-		{
-			"memory.svg", "Resident memory, 10 s after the sync",
-			figureName{"resident", "", "", megabyte}, plot.Axis{Title: "MB", Log: true},
-		},
-		{"cpu.svg", "CPU until all are reconciled", figureName{"cpu", "", "", 1}, plot.Axis{Title: "seconds", Log: true}},
-	} {
-		series := t.curve(c.name, programs)
-		err := draw(c.file, series, func(w io.Writer) error { return plot.Lines(w, c.title, x, c.y, series) })
-		if err != nil {
-			return nil, err
-		}
-	}
-	latency := t.bars("updates", []figureName{
-		{"p50", "", "", millisecond}, {"p99", "", "", millisecond},
-		{"sentP50", "", "", millisecond}, {"sentP99", "", "", millisecond},
-	}, programs)
-	err := draw("latency.svg", latency, func(w io.Writer) error {
-		return plot.Bars(w, "Latency of updates", plot.Axis{Title: "ms"},
-			[]string{"answer, p50", "answer, p99", "sending, p50", "sending, p99"}, latency)
-	})
-	if err != nil {
-		return nil, err
-	}
-	size := t.bars("binary", []figureName{{"size", "", "", megabyte}, {"gzip", "", "", megabyte}}, programs)
-	err = draw("binary.svg", size, func(w io.Writer) error {
-		return plot.Bars(w, "Stripped binary", plot.Axis{Title: "MB"}, []string{"binary", "gzip -9"}, size)
-	})
-	return made, err
-}
-
-// curve returns the medians of a figure over the number of objects.
-func (t table) curve(name figureName, programs []string) []plot.Series {
-	var all []plot.Series
-	for _, p := range programs {
-		s := plot.Series{Name: p}
-		for _, objects := range t.objects(rowCurve) {
-			if values := t.values(rowCurve, objects, name, p)[0]; len(values) > 0 {
-				s.X, s.Y = append(s.X, float64(objects)), append(s.Y, stats.Median(values))
+// plot draws the medians of a figure over the number of objects, one line for each program.
+func (r report) plot(path string, name figureName) error {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = "From the replay server", "custom resources", name.title
+	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
+	p.Legend.Top, p.Legend.Left = true, true
+	var lines []any
+	for _, program := range r.programs {
+		var points plotter.XYs
+		for _, objects := range r.objects(rowCurve) {
+			if values := r.values(rowCurve, objects, name, program)[0]; len(values) > 0 {
+				points = append(points, plotter.XY{X: float64(objects), Y: median(values)})
 			}
 		}
-		if len(s.X) > 0 {
-			all = append(all, s)
+		if len(points) > 0 {
+			lines = append(lines, program, points)
 		}
 	}
-	return all
-}
-
-// bars returns the medians of several figures of a row. If a row was measured with several
-// numbers of objects, the highest number counts. A negative value, such as a reconcile before the
-// answer of its update, is drawn as 0.
-func (t table) bars(row string, names []figureName, programs []string) []plot.Series {
-	objects := t.objects(row)
-	var all []plot.Series
-	for _, p := range programs {
-		s := plot.Series{Name: p}
-		for _, name := range names {
-			if len(objects) == 0 {
-				break
-			}
-			values := t.values(row, objects[len(objects)-1], name, p)[0]
-			if len(values) > 0 {
-				s.Y = append(s.Y, max(0, stats.Median(values)))
-			}
-		}
-		if len(s.Y) == len(names) {
-			all = append(all, s)
-		}
+	if len(lines) == 0 {
+		return nil
 	}
-	return all
+	if err := errors.Join(plotutil.AddLinePoints(p, lines...), os.MkdirAll(filepath.Dir(path), 0o755)); err != nil {
+		return err
+	}
+	return p.Save(12*vg.Centimeter, 10*vg.Centimeter, path)
 }

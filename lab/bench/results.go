@@ -1,18 +1,18 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"slices"
 )
 
-// figures are measured values, by name. The sections in report.go have the names and units.
+// figures are measured values, by name: seconds, bytes and numbers. figureNames has their titles.
 type figures map[string]float64
 
-// result is one line of results.jsonl: a round of a program in a row, or the setup of a run.
+// result is one line of results.jsonl: a round of a program in a row, or the setup of a run. Round 0 has the counts.
 type result struct {
 	Row     string  `json:"row,omitempty"`
 	Program string  `json:"program,omitempty"`
@@ -21,50 +21,38 @@ type result struct {
 	Figures figures `json:"figures,omitempty"`
 	// Commit is the commit of yare.
 	Commit string `json:"commit,omitempty"`
-	Setup  *setup `json:"setup,omitempty"`
+	Setup  setup  `json:"setup,omitempty"`
 }
+
+// isOf reports whether r belongs to a row with a number of objects.
+func (r result) isOf(row string, objects int) bool { return r.Row == row && r.Objects == objects }
 
 // results is the file of all results. A file can be cut off anywhere, and files can be merged by
 // concatenation.
 type results struct {
-	file *os.File
+	path string
 	all  []result
 }
 
+// openResults reads the file. A last line that was cut off is dropped.
 func openResults(path string) (*results, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	r := &results{path: path}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return r, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	r := &results{file: file}
-	if err := r.read(); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
-	}
-	return r, nil
-}
-
-// read reads all lines, and drops a last line that was cut off.
-func (r *results) read() error {
-	in := bufio.NewReader(r.file)
-	var end int64
-	for number := 1; ; number++ {
-		line, err := in.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			if err := r.file.Truncate(end); err != nil {
-				return err
-			}
-			_, err := r.file.Seek(end, io.SeekStart)
-			return err
-		}
-		if err != nil {
-			return err
-		}
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	for line := range bytes.Lines(whole) {
 		var each result
 		if err := json.Unmarshal(line, &each); err != nil {
-			return fmt.Errorf("line %d: %w", number, err)
+			return nil, fmt.Errorf("%s: %q: %w", path, line, err)
 		}
-		r.all, end = append(r.all, each), end+int64(len(line))
+		r.all = append(r.all, each)
 	}
+	return r, os.Truncate(path, int64(len(whole)))
 }
 
 // add keeps a result.
@@ -73,22 +61,18 @@ func (r *results) add(each result) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.file.Write(append(line, '\n')); err != nil {
+	file, err := os.OpenFile(r.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
 		return err
 	}
 	r.all = append(r.all, each)
-	return nil
+	_, err = file.Write(append(line, '\n'))
+	return errors.Join(err, file.Close())
 }
 
 // has reports whether a round of a program is kept.
 func (r *results) has(row, program string, round, objects int) bool {
-	for _, each := range r.all {
-		if each.Row == row && each.Program == program && each.Round == round && each.Objects == objects {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.all, func(each result) bool {
+		return each.isOf(row, objects) && each.Program == program && each.Round == round
+	})
 }
-
-// Close closes the file.
-func (r *results) Close() error { return r.file.Close() }

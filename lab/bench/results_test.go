@@ -21,9 +21,6 @@ func TestResultsOfARunThatWasCutOff(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +32,6 @@ func TestResultsOfARunThatWasCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer second.Close()
 	if !second.has("shops", yare, 1, 10) || second.has("shops", yare, 2, 10) {
 		t.Errorf("of two rounds, the second cut off, these are kept: %+v", second.all)
 	}
@@ -57,12 +53,12 @@ func TestLatencies(t *testing.T) {
 		{sent: at, answered: at.Add(4 * time.Millisecond), version: 7},
 		{sent: at.Add(time.Second), answered: at.Add(time.Second + 4*time.Millisecond), version: 8},
 	}
-	records := []record{
-		{index: 1, version: 8, time: at.Add(time.Second + 3*time.Millisecond)},
-		{index: 0, version: 7, time: at.Add(5 * time.Millisecond)},
+	records := [][3]int64{
+		{1, 8, at.Add(time.Second + 3*time.Millisecond).UnixNano()},
+		{0, 7, at.Add(5 * time.Millisecond).UnixNano()},
 	}
-	f, err := latencies(writes, records)
-	if err != nil {
+	f := make(figures)
+	if err := addLatencies(f, writes, records); err != nil {
 		t.Fatal(err)
 	}
 	// One reconcile came a millisecond before the answer, and one came a millisecond after it.
@@ -72,8 +68,8 @@ func TestLatencies(t *testing.T) {
 	if p50 := f["sentP50"]; p50 < 0.0039 || p50 > 0.0041 {
 		t.Errorf("the p50 from the sending is %g", p50)
 	}
-	records[0].version = 9
-	if _, err := latencies(writes, records); err == nil {
+	records[0][1] = 9
+	if err := addLatencies(f, writes, records); err == nil {
 		t.Error("a reconcile of another version is no error")
 	}
 }

@@ -4,69 +4,40 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"regexp"
-	"runtime"
 	"strings"
-	"time"
 )
 
-// setup describes how a run was made.
-type setup struct {
-	Time      time.Time `json:"time"`
-	Processor string    `json:"processor"`
-	Cores     int       `json:"cores"`
-	Memory    string    `json:"memory"`
-	Kernel    string    `json:"kernel"`
-	Go        string    `json:"go"`
-	Rust      string    `json:"rust,omitempty"`
-	Commit    string    `json:"commit"`
-	// Libraries has the versions of the libraries of the programs.
-	Libraries map[string]string `json:"libraries"`
-	Flags     string            `json:"flags"`
-}
+// setup describes the machine, the versions and the flags of a run.
+type setup map[string]any
 
 // newSetup returns the setup of this run. Values that cannot be found out are empty.
-func newSetup(ctx context.Context, o options) *setup {
-	output := func(dir, name string, args ...string) string {
-		cmd := exec.CommandContext(ctx, name, args...)
-		cmd.Dir = dir
-		out, err := cmd.Output()
-		if err != nil {
-			return ""
-		}
-		return strings.TrimSpace(string(out))
+func newSetup(ctx context.Context, o options) setup {
+	s := setup{"flags": strings.Join(os.Args[1:], " ")}
+	// A line of go.mod has a name and a version. Cargo.lock has name = "kube" and version = "5.0.0" in two lines.
+	const module, crate = `sed -n 's|.*$0 v|v|p' `, `grep -A1 "^name = \"$0\"" kubers/Cargo.lock | sed -n 's/version = //p' | tr -d '"'`
+	base := o.base
+	if base == "" {
+		base = "/" // has no commit
 	}
-	firstMatch := func(path, pattern string) string {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return ""
-		}
-		if match := regexp.MustCompile(pattern).FindSubmatch(text); match != nil {
-			return string(match[1])
-		}
-		return ""
+	for name, script := range map[string]string{
+		"time":                           `date -u +%FT%TZ`,
+		"processor":                      `sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -1`,
+		"cores":                          `nproc`,
+		"memory":                         `sed -n 's/^MemTotal: *//p' /proc/meminfo`,
+		"kernel":                         `uname -r`,
+		"go":                             `go env GOVERSION`,
+		"rust":                           `rustc --version`,
+		"commit":                         `git describe --always --abbrev=12 --exclude='*' --dirty=+changes`,
+		"base":                           `git -C "` + base + `" describe --always --abbrev=12 --exclude='*'`,
+		"k8s.io/kubernetes":              module + `../../controlplane/go.mod`,
+		"sigs.k8s.io/controller-runtime": module + `controllerruntime/go.mod`,
+		"k8s.io/client-go":               module + `controllerruntime/go.mod`,
+		"kube":                           crate, "k8s-openapi": crate, "tokio": crate, "hyper": crate, "rustls": crate, "mimalloc": crate,
+	} {
+		cmd := exec.CommandContext(ctx, "sh", "-c", strings.ReplaceAll(script, "$0", name))
+		cmd.Dir = o.source
+		out, _ := cmd.Output()
+		s[name] = strings.TrimSpace(string(out))
 	}
-	s := &setup{
-		Time:      time.Now().UTC().Truncate(time.Second),
-		Processor: firstMatch("/proc/cpuinfo", `(?m)^model name\s*: (.*)$`),
-		Cores:     runtime.NumCPU(),
-		Memory:    firstMatch("/proc/meminfo", `(?m)^MemTotal:\s*(.*)$`),
-		Kernel:    strings.TrimSpace(firstMatch("/proc/sys/kernel/osrelease", `(.*)`)),
-		Go:        strings.TrimPrefix(output(o.source, "go", "env", "GOVERSION"), "go"),
-		Rust:      output(o.source, "rustc", "--version"),
-		Commit:    output(o.source, "git", "rev-parse", "--short=12", "HEAD"),
-		Libraries: map[string]string{},
-		Flags:     strings.Join(os.Args[1:], " "),
-	}
-	if output(o.source, "git", "status", "--porcelain", "--", ":/*.go", ":/*.rs", ":/*go.mod", ":/*Cargo.lock") != "" {
-		s.Commit += "+changes"
-	}
-	for _, module := range []string{"sigs.k8s.io/controller-runtime", "k8s.io/client-go"} {
-		s.Libraries[module] = output(o.source+"/controllerruntime", "go", "list", "-m", "-f", "{{.Version}}", module)
-	}
-	for _, crate := range []string{"kube", "k8s-openapi", "tokio", "hyper", "rustls", "mimalloc"} {
-		s.Libraries[crate] = firstMatch(o.source+"/kubers/Cargo.lock", `(?m)^name = "`+crate+`"\nversion = "(.*)"$`)
-	}
-	s.Libraries["kubernetes"] = firstMatch(o.source+"/../../controlplane/go.mod", `k8s\.io/kubernetes (v\S+)`)
 	return s
 }

@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -19,6 +20,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/yare-go/yare/lab/bench/internal/probe"
@@ -34,8 +36,8 @@ func main() {
 // groupVersion is the group and the version of the custom resources.
 var groupVersion = schema.GroupVersion{Group: "bench.example.com", Version: "v1"}
 
-// run sets up the manager as kubebuilder does, without listeners and logs. The other programs of
-// the comparison have no listeners and no logs either.
+// run sets up the manager as kubebuilder does, with an election, metrics and health on free ports. It logs nothing.
+// BENCH_LEASE is the name of the Lease.
 func run() error {
 	ctrl.SetLogger(logr.Discard())
 	scheme := runtime.NewScheme()
@@ -48,7 +50,14 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	options := ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}}
+	options := ctrl.Options{
+		Scheme:                  scheme,
+		Metrics:                 metricsserver.Options{BindAddress: "127.0.0.1:0"},
+		HealthProbeBindAddress:  "127.0.0.1:0",
+		LeaderElection:          true,
+		LeaderElectionID:        os.Getenv("BENCH_LEASE"),
+		LeaderElectionNamespace: "default",
+	}
 	tuned := os.Getenv("BENCH_TUNED") != ""
 	if tuned {
 		options.Cache.DefaultTransform = cache.TransformStripManagedFields()
@@ -67,6 +76,7 @@ func run() error {
 	default:
 		err = fmt.Errorf("BENCH_WORK is %q: use shops, pods or webapps", work)
 	}
+	err = errors.Join(err, manager.AddHealthzCheck("healthz", healthz.Ping), manager.AddReadyzCheck("readyz", healthz.Ping))
 	if err != nil {
 		return err
 	}

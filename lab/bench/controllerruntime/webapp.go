@@ -18,6 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/yare-go/yare/lab/bench/internal/probe"
 )
 
 // WebApp is a web application: a Deployment.
@@ -86,7 +89,12 @@ func (r *webAppReconciler) setUp(manager ctrl.Manager, tuned bool) error {
 	if tuned {
 		options = append(options, builder.WithPredicates(predicate.GenerationChangedPredicate{}))
 	}
-	return ctrl.NewControllerManagedBy(manager).For(&WebApp{}, options...).Owns(&appsv1.Deployment{}).Complete(r)
+	p := probe.FromEnv()
+	counted := reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+		defer p.Reconciled(req.Name, "")
+		return r.Reconcile(ctx, req)
+	})
+	return ctrl.NewControllerManagedBy(manager).For(&WebApp{}, options...).Owns(&appsv1.Deployment{}).Complete(counted)
 }
 
 // Reconcile applies the Deployment of a WebApp, and its status.

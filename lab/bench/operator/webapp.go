@@ -11,10 +11,16 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/lab/bench/internal/probe"
 	"github.com/yare-go/yare/lab/bench/internal/workload"
 )
 
 func newWebAppController() *controller.Controller[workload.WebApp] {
+	p := probe.FromEnv()
+	reconcile := func(ctx context.Context, app *workload.WebApp, c *kube.Client) (controller.Action, error) {
+		defer p.Reconciled(app.Name, app.ResourceVersion)
+		return reconcile(ctx, app, c)
+	}
 	return controller.New(reconcile, controller.FieldManager("webapp-operator"), controller.Owns[appsv1.Deployment]())
 }
 

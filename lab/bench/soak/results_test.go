@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yare-go/yare/lab/bench/internal/plot"
-	"github.com/yare-go/yare/lab/bench/internal/stats"
+	"github.com/aclements/go-moremath/stats"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
 )
 
 // results are the results of a soak.
@@ -88,7 +90,7 @@ func (r *results) judge() {
 		{"file descriptors", files, growthNumber},
 		{"sockets", sockets, growthNumber},
 	} {
-		t := trend{Of: each.of, Second: stats.Median(valuesOf(second, each.value)), Last: stats.Median(valuesOf(last, each.value))}
+		t := trend{Of: each.of, Second: median(valuesOf(second, each.value)), Last: median(valuesOf(last, each.value))}
 		t.Bound = t.Second + max(growthShare*t.Second, each.number)
 		t.Flat = t.Last <= t.Bound
 		r.Trends = append(r.Trends, t)
@@ -153,19 +155,23 @@ type line struct {
 
 // plot draws the medians of each minute.
 func (r *results) plot(folder, name, title, unit string, lines ...line) error {
-	var series []plot.Series
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text, p.Y.Min = title, "minutes", unit, 0
+	var drawn []any
 	for _, each := range lines {
-		s := plot.Series{Name: each.name}
+		var points plotter.XYs
 		for _, minute := range r.minutes() {
-			s.X = append(s.X, minute[len(minute)-1].Second/60)
-			s.Y = append(s.Y, each.factor*stats.Median(valuesOf(minute, each.value)))
+			points = append(points, plotter.XY{
+				X: minute[len(minute)-1].Second / 60, Y: each.factor * median(valuesOf(minute, each.value)),
+			})
 		}
-		series = append(series, s)
+		drawn = append(drawn, each.name, points)
 	}
-	return writeFile(filepath.Join(folder, name+".svg"), func(w io.Writer) error {
-		return plot.Lines(w, title, plot.Axis{Title: "minutes"}, plot.Axis{Title: unit}, series)
-	})
+	return errors.Join(plotutil.AddLines(p, drawn...), p.Save(12*vg.Centimeter, 10*vg.Centimeter, filepath.Join(folder, name+".svg")))
 }
+
+// median returns the median of values.
+func median(values []float64) float64 { return stats.Sample{Xs: values}.Quantile(0.5) }
 
 // minutes returns the samples of each minute that has any.
 func (r *results) minutes() [][]sample {
@@ -179,14 +185,6 @@ func (r *results) minutes() [][]sample {
 		all[len(all)-1] = append(all[len(all)-1], s)
 	}
 	return all
-}
-
-func writeFile(path string, write func(io.Writer) error) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(file), file.Close())
 }
 
 func TestGrowthIsNotFlat(t *testing.T) {

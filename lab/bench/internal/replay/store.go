@@ -1,15 +1,19 @@
 package replay
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/lab/bench/internal/workload"
 )
 
@@ -21,6 +25,8 @@ const (
 // Store holds Shops in the order of an API server, as the events of a watch.
 type Store struct {
 	events [][]byte
+	// positions has, for each Shop of the workload, its place in the order.
+	positions []int
 }
 
 const (
@@ -31,27 +37,24 @@ const (
 
 // NewStore returns a store of the first n Shops of the workload.
 func NewStore(n int) *Store {
-	shops := make([]*workload.Shop, n)
-	index := make(map[*workload.Shop]int, n)
-	for i := range shops {
-		shops[i] = workload.NewShop(i)
-		index[shops[i]] = i
+	s := &Store{events: make([][]byte, n), positions: make([]int, n)}
+	order := make([]int, n)
+	keys := make([]string, n)
+	for i := range n {
+		shop := workload.NewShop(i)
+		order[i], keys[i] = i, shop.Namespace+"/"+shop.Name
 	}
-	slices.SortFunc(shops, func(a, b *workload.Shop) int {
-		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
-	})
-	s := &Store{events: make([][]byte, n)}
-	var working sync.WaitGroup
-	workers := runtime.GOMAXPROCS(0)
-	for w := range workers {
-		working.Go(func() {
-			for k := w; k < n; k += workers {
-				event := append([]byte(eventHead), encode(shops[k], index[shops[k]], identityOf(index[shops[k]]))...)
-				s.events[k] = append(event, eventTail...)
-			}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(keys[a], keys[b]) })
+	var encoding errgroup.Group
+	encoding.SetLimit(runtime.GOMAXPROCS(0))
+	for k, i := range order {
+		s.positions[i] = k
+		encoding.Go(func() error {
+			s.events[k] = slices.Concat([]byte(eventHead), encode(i), []byte(eventTail))
+			return nil
 		})
 	}
-	working.Wait()
+	_ = encoding.Wait() // there are no errors
 	return s
 }
 
@@ -76,105 +79,43 @@ func (s *Store) version() int { return firstVersion + 2*len(s.events) }
 // number makes the event differ from the events of other updates of the Shop. UpdateEvent also returns the
 // resource version of the event, which is newer than every version of the store. Of two updates of one round,
 // the one with the higher order has the newer version.
-func (s *Store) UpdateEvent(i, number, order int) (event []byte, version uint64) {
+func (s *Store) UpdateEvent(i, number, order int) (event []byte, version int64) {
 	shop := workload.NewShop(i)
-	release := fmt.Sprintf("%d.%d", number, i%10)
-	shop.Annotations["example.com/release"] = release
-	shop.Spec.Image += "-" + release
-	version = uint64(s.version() + 1 + order)
-	event = append([]byte(updateHead), encode(shop, i, identity{version: version, generation: 2})...)
-	return append(event, eventTail...), version
+	release, newVersion := fmt.Sprintf("%d.%d", number, i%10), s.version()+1+order
+	contact := fmt.Sprintf(`"example.com/contact":%q`, shop.Annotations["example.com/contact"])
+	object := strings.NewReplacer(
+		`"generation":1`, `"generation":2`,
+		fmt.Sprintf(`"resourceVersion":"%d"`, firstVersion+2*i), fmt.Sprintf(`"resourceVersion":"%d"`, newVersion),
+		fmt.Sprintf(`"image":%q`, shop.Spec.Image), fmt.Sprintf(`"image":%q`, shop.Spec.Image+"-"+release),
+		contact, fmt.Sprintf(`%s,"example.com/release":%q`, contact, release),
+		`"f:example.com/contact":{}`, `"f:example.com/contact":{},"f:example.com/release":{}`,
+	).Replace(string(s.object(s.positions[i])))
+	return []byte(updateHead + object + eventTail), int64(newVersion)
 }
 
-// identity is what differs between two versions of a Shop in the metadata that a server sets.
-type identity struct {
-	version    uint64
-	generation int
-}
-
-// identityOf returns the identity of the first version of the i-th Shop.
-func identityOf(i int) identity { return identity{version: uint64(firstVersion + 2*i), generation: 1} }
-
-// encode returns the i-th Shop as an API server writes it: keys in order, with the metadata that
-// a server adds. Two field managers made the Shop: one applied the Shop, and the other one its status.
-func encode(shop *workload.Shop, i int, id identity) []byte {
+// encode returns the i-th Shop as an API server writes it. Two field managers made the Shop: one applied the Shop, and
+// the other one its status. What differs from Shop to Shop in a real cluster differs here too: uids and times.
+func encode(i int) []byte {
+	server := fakeserver.New()
+	if err := workload.Create(context.Background(), server.Client(), i); err != nil {
+		panic(err) // the server refuses no Shop
+	}
 	random := rand.New(rand.NewPCG(uint64(i), 11))
 	created := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(random.IntN(300*24*3600)) * time.Second)
 	observed := created.Add(time.Duration(1+random.IntN(7*24*3600)) * time.Second)
-	for k := range shop.Status.Conditions {
-		shop.Status.Conditions[k].LastTransitionTime.Time = observed
-	}
-	spec, status := toMap(shop.Spec), toMap(shop.Status)
-	labels, annotations := toMap(shop.Labels), toMap(shop.Annotations)
-	manager := func(name, subresource string, at time.Time, fields map[string]any) map[string]any {
-		entry := map[string]any{
-			"apiVersion": group + "/" + version, "fieldsType": "FieldsV1", "fieldsV1": fields,
-			"manager": name, "operation": "Apply", "time": at.Format(time.RFC3339),
-		}
-		if subresource != "" {
-			entry["subresource"] = subresource
-		}
-		return entry
-	}
-	text, err := json.Marshal(map[string]any{
-		"apiVersion": group + "/" + version, "kind": "Shop",
-		"metadata": map[string]any{
-			"annotations": annotations, "labels": labels,
-			"creationTimestamp": created.Format(time.RFC3339), "generation": id.generation,
-			"managedFields": []any{
-				manager("gitops", "", created, map[string]any{
-					"f:metadata": map[string]any{"f:annotations": fieldsOf(annotations), "f:labels": fieldsOf(labels)},
-					"f:spec":     fieldsOf(spec),
-				}),
-				manager("shop-operator", "status", observed, map[string]any{"f:status": fieldsOf(status)}),
-			},
-			"name": shop.Name, "namespace": shop.Namespace,
-			"resourceVersion": fmt.Sprint(id.version),
-			"uid":             newUID(random),
-		},
-		"spec": spec, "status": status,
-	})
+	object := server.Objects("shops")[0]
+	metadata := object["metadata"].(map[string]any)
+	managers := metadata["managedFields"].([]any)
+	conditions := object["status"].(map[string]any)["conditions"].([]any)
+	metadata["creationTimestamp"], managers[0].(map[string]any)["time"] = created, created
+	managers[1].(map[string]any)["time"], conditions[0].(map[string]any)["lastTransitionTime"] = observed, observed
+	metadata["resourceVersion"], metadata["uid"] = fmt.Sprint(firstVersion+2*i), newUID(random)
+	text, err := json.Marshal(object)
 	if err != nil {
-		panic(err) // maps, strings and numbers
+		panic(err) // maps, strings, numbers and times
 	}
-	return text
-}
-
-// toMap returns v as the maps, slices, strings and numbers of its JSON.
-func toMap(v any) map[string]any {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	var m map[string]any
-	if err := json.Unmarshal(text, &m); err != nil {
-		panic(err)
-	}
-	return m
-}
-
-// fieldsOf returns the fields of v in the form of FieldsV1. The lists of Shops are lists of maps
-// with a key: a name or a type.
-func fieldsOf(v any) map[string]any {
-	fields := map[string]any{}
-	switch v := v.(type) {
-	case map[string]any:
-		for key, value := range v {
-			fields["f:"+key] = fieldsOf(value)
-		}
-	case []any:
-		for _, each := range v {
-			item := each.(map[string]any)
-			key := "name"
-			if item[key] == nil {
-				key = "type"
-			}
-			of := fieldsOf(item)
-			of["."] = map[string]any{}
-			fields[fmt.Sprintf("k:{%q:%q}", key, item[key])] = of
-		}
-	}
-	return fields
+	// Unlike an API server, the server above records that the manager owns the map itself.
+	return bytes.Replace(text, []byte(`"f:limits":{".":{},`), []byte(`"f:limits":{`), 1)
 }
 
 // newUID returns a random UUID of version 4.

@@ -38,12 +38,26 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Reconciles all objects of a kind and writes nothing.
-async fn read_all<K>(client: Client)
-where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+/// What a controller needs of a kind.
+trait Object:
+    Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
-    controller(Api::<K>::all(client))
+}
+
+impl<K> Object for K where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
+{
+}
+
+/// Which change of an object triggers a reconcile, if the program is tuned.
+enum Trigger {
+    Change,
+    Spec,
+}
+
+/// Reconciles all objects of a kind and writes nothing.
+async fn read_all<K: Object>(client: Client) {
+    controller(Api::<K>::all(client), Trigger::Change)
         .shutdown_on_signal()
         .run(
             |object: Arc<K>, probe: Arc<Probe>| async move {
@@ -60,11 +74,18 @@ where
 
 async fn run_webapps(client: Client) {
     let deployments = Api::<Deployment>::all(client.clone());
-    webapp_controller(Api::all(client.clone()))
+    let probe = Arc::new(Probe::from_env());
+    controller(Api::<WebApp>::all(client.clone()), Trigger::Spec)
         .owns(deployments, config())
         .shutdown_on_signal()
         .run(
-            webapp::reconcile,
+            move |app: Arc<WebApp>, client| {
+                let probe = probe.clone();
+                async move {
+                    probe.reconciled(&app.name_any(), "");
+                    webapp::reconcile(app, client).await
+                }
+            },
             |_, _, _| Action::requeue(Duration::from_secs(5)),
             Arc::new(client),
         )
@@ -83,52 +104,25 @@ fn config() -> watcher::Config {
 
 /// Returns a controller of the objects of an API.
 #[cfg(not(feature = "tuned"))]
-fn controller<K>(api: Api<K>) -> Controller<K>
-where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
-{
+fn controller<K: Object>(api: Api<K>, _: Trigger) -> Controller<K> {
     Controller::new(api, config())
 }
 
-/// Returns the controller of WebApps.
-#[cfg(not(feature = "tuned"))]
-fn webapp_controller(api: Api<WebApp>) -> Controller<WebApp> {
-    controller(api)
-}
-
-/// Returns a controller of the objects of an API. It keeps them without
-/// managedFields.
+/// Returns a controller of the objects of an API. It keeps them without managedFields.
 #[cfg(feature = "tuned")]
-fn controller<K>(api: Api<K>) -> Controller<K>
-where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
-{
-    let (reader, writer) = kube::runtime::reflector::store();
-    Controller::for_stream(objects(api, writer), reader)
-}
-
-/// Returns the controller of WebApps. It is not triggered by changes of their status.
-#[cfg(feature = "tuned")]
-fn webapp_controller(api: Api<WebApp>) -> Controller<WebApp> {
-    use kube::runtime::{WatchStreamExt, predicates};
-    let (reader, writer) = kube::runtime::reflector::store();
-    let apps = objects(api, writer).predicate_filter(predicates::generation, Default::default());
-    Controller::for_stream(apps, reader)
-}
-
-/// Returns the objects of an API as they change, and stores them without managedFields.
-#[cfg(feature = "tuned")]
-fn objects<K>(
-    api: Api<K>,
-    writer: kube::runtime::reflector::store::Writer<K>,
-) -> impl futures::Stream<Item = Result<K, watcher::Error>>
-where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
-{
-    use kube::runtime::WatchStreamExt;
-    watcher(api, config())
+fn controller<K: Object>(api: Api<K>, trigger: Trigger) -> Controller<K> {
+    use kube::runtime::{WatchStreamExt, predicates, reflector};
+    let (reader, writer) = reflector::store();
+    let objects = watcher(api, config())
         .default_backoff()
         .modify(|object: &mut K| object.meta_mut().managed_fields = None)
         .reflect(writer)
-        .applied_objects()
+        .applied_objects();
+    match trigger {
+        Trigger::Change => Controller::for_stream(objects, reader),
+        Trigger::Spec => {
+            let changed = objects.predicate_filter(predicates::generation, Default::default());
+            Controller::for_stream(changed, reader)
+        }
+    }
 }

@@ -1,30 +1,24 @@
-//! Reports to the comparison what a program has reconciled, by lines on standard output.
+//! Reports to the comparison what a program has reconciled, by JSON lines on standard output.
 
 use std::sync::Mutex;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Counts the objects that have been reconciled. The number at the end of an object's name
 /// identifies the object.
 pub struct Probe(Mutex<State>);
 
 struct State {
-    objects: usize,
-    first_pass: Pass,
-    /// The pass after the updates. `None` if the comparison makes no updates.
-    second_pass: Option<Pass>,
-    records: Vec<Record>,
-}
-
-struct Pass {
-    seen: Vec<u64>,
+    /// True if each reconcile is printed.
+    counting: bool,
+    /// For each object, the passes in which the object was reconciled.
+    seen: Vec<u8>,
+    /// The number of complete passes.
+    pass: u8,
+    passes: u8,
+    /// How many objects the present pass lacks.
     missing: usize,
-}
-
-/// One reconcile after an update.
-struct Record {
-    index: usize,
-    version: u64,
-    nanos: u128,
+    /// The index, the resource version and the time of each reconcile of the second pass.
+    records: Vec<(usize, u64, u64)>,
 }
 
 impl Probe {
@@ -36,76 +30,59 @@ impl Probe {
             .expect("BENCH_OBJECTS is not a number: set it to the number of objects");
         let updates = std::env::var_os("BENCH_UPDATES").is_some();
         Probe(Mutex::new(State {
-            objects,
-            first_pass: Pass::new(objects),
-            second_pass: updates.then(|| Pass::new(objects)),
+            counting: std::env::var_os("BENCH_COUNT").is_some(),
+            seen: vec![0; objects],
+            pass: 0,
+            passes: if updates { 2 } else { 1 },
+            missing: objects,
             records: Vec::with_capacity(if updates { objects } else { 0 }),
         }))
     }
 
     /// Counts a reconcile of an object.
     pub fn reconciled(&self, name: &str, version: &str) {
-        let index = name.rsplit('-').next().and_then(|text| text.parse().ok());
+        let index: Option<usize> = name.rsplit('-').next().and_then(|text| text.parse().ok());
         let state = &mut *self.0.lock().unwrap();
-        let Some(index) = index.filter(|index| *index < state.objects) else {
+        if state.counting {
+            report("reconcile");
+        }
+        let pass = state.pass;
+        let Some(index) = index.filter(|i| state.seen.get(*i).is_some_and(|n| *n <= pass)) else {
             return;
         };
-        if state.first_pass.missing > 0 {
-            let first = state.first_pass.missing == state.objects;
-            let added = state.first_pass.add(index);
-            if added && first {
-                println!("first {}", now());
-            }
-            if added && state.first_pass.missing == 0 {
-                println!("all {}", now());
-            }
+        if pass == state.passes {
             return;
         }
-        let Some(pass) = &mut state.second_pass else {
-            return;
-        };
-        if !pass.add(index) {
+        state.seen[index] = pass + 1;
+        if pass == 0 && state.missing == state.seen.len() {
+            report("first");
+        }
+        if pass == 1 {
+            state.records.push((index, version.parse().unwrap_or(0), now()));
+        }
+        state.missing -= 1;
+        if state.missing > 0 {
             return;
         }
-        state.records.push(Record {
-            index,
-            version: version.parse().unwrap_or(0),
-            nanos: now(),
+        (state.pass, state.missing) = (pass + 1, state.seen.len());
+        if pass == 0 {
+            return report("all");
+        }
+        report("updated");
+        // The records follow when the comparison has read the processor time.
+        let records = serde_json::json!({"mark": "records", "records": state.records});
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs(12));
+            println!("{records}");
         });
-        if pass.missing == 0 {
-            println!("updated {}", now());
-            for record in &state.records {
-                println!(
-                    "record {} {} {}",
-                    record.index, record.version, record.nanos
-                );
-            }
-        }
     }
 }
 
-impl Pass {
-    fn new(objects: usize) -> Self {
-        Pass {
-            seen: vec![0; objects.div_ceil(64)],
-            missing: objects,
-        }
-    }
-
-    /// Adds an object and returns whether it is new.
-    fn add(&mut self, index: usize) -> bool {
-        let bit = 1 << (index % 64);
-        let new = self.seen[index / 64] & bit == 0;
-        if new {
-            self.seen[index / 64] |= bit;
-            self.missing -= 1;
-        }
-        new
-    }
+fn report(mark: &str) {
+    println!("{{\"mark\":\"{mark}\",\"nanos\":{}}}", now());
 }
 
-fn now() -> u128 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos())
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
 }
