@@ -1,4 +1,4 @@
-// Package memory keeps the memory of a program within the limit of its container, and gives free memory back.
+// Package memory keeps the memory of a program within the limit of its container, and low at the start.
 package memory
 
 import (
@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+
+	"github.com/yare-go/yare/operator/internal/cgroup"
 )
 
 // Limit sets the memory limit of the garbage collector to nine tenths of the limit of the container. Go
@@ -29,27 +31,15 @@ func Limit(log *slog.Logger) (restore func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// memoryLimit returns the lowest limit of the control groups of this process, in bytes. The groups are that of
-// the process and the groups around it, as far as a container shows them. root is the root of the file system.
-// A file that cannot be read sets no limit.
+// memoryLimit returns the lowest limit of the control groups of this process, in bytes. root is the root of the file
+// system.
 func memoryLimit(root fs.FS) (limit int64, ok bool) {
-	memberships, err := fs.ReadFile(root, "proc/self/cgroup")
-	if err != nil {
-		return 0, false
-	}
-	mounts, err := fs.ReadFile(root, "proc/self/mountinfo")
-	if err != nil {
-		return 0, false
-	}
-	for _, group := range memoryGroups(string(memberships), string(mounts)) {
-		for _, folder := range group.folders() {
-			found, hasLimit := readLimit(root, folder+"/"+group.file)
-			if hasLimit && (!ok || found < limit) {
-				limit, ok = found, true
-			}
+	return cgroup.LowestLimit(root, "memory", func(folder string, isVersion1 bool) (int64, bool) {
+		if isVersion1 {
+			return readLimit(root, folder+"/memory.limit_in_bytes")
 		}
-	}
-	return limit, ok
+		return readLimit(root, folder+"/memory.max")
+	})
 }
 
 // readLimit returns the number of bytes in a file. It returns false if there is no limit, for which

@@ -5,10 +5,14 @@
 package processors
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/yare-go/yare/operator/internal/cgroup"
 )
 
 const (
@@ -16,22 +20,23 @@ const (
 	busyShare = 0.85
 	// calmShare is the share of one processor below which one processor is enough again.
 	calmShare = 0.5
-	// minWindow is the shortest time that a share is computed of.
+	// minWindow is the shortest time in which a program with one processor can be busy.
 	minWindow = 50 * time.Millisecond
 	// calmPeriod is how often a program with several processors checks whether one is enough.
 	calmPeriod = time.Second
 )
 
-// Adapt sets GOMAXPROCS to one, and to Go's default while the program uses most of one processor. end sets the
-// default. Adapt changes nothing if the environment variable GOMAXPROCS is set, or if the program has set GOMAXPROCS
-// itself.
+// Adapt sets GOMAXPROCS to one when the program uses less than half of a processor, and to Go's default when it uses
+// most of one. In a container with a limit of one processor or less, Adapt sets one for good: Go's default is two there.
+// end sets the default. Adapt changes nothing if the environment variable GOMAXPROCS is set, or if the program has set
+// GOMAXPROCS itself.
 //
 // A program at rest does nothing for it. A program with one processor checks its share after each garbage collection: a
 // busy program has several in a second. A program with several processors checks its share each second.
 //
-// For example, the default is 4. A program starts, and reads 10,000 objects. After 60 ms and two collections it
-// has used 57 ms of processor time, which is a share of 0.95. So GOMAXPROCS is 4 from then on. The program has reconciled
-// the objects after another second, and rests. A second later GOMAXPROCS is 1 again.
+// For example, the default is 4. A program starts, and reads and reconciles 10,000 objects in a second and a half. In its
+// second second it has used 0.4 s of processor time, so GOMAXPROCS is 1. An hour later all objects change. After 60 ms
+// and two collections the program has used 57 ms, which is a share of 0.95, and GOMAXPROCS is 4 again.
 func Adapt() (end func()) {
 	set := runtime.GOMAXPROCS(0)
 	runtime.SetDefaultGOMAXPROCS()
@@ -39,6 +44,10 @@ func Adapt() (end func()) {
 	if _, isKnown := usedTime(); hasSetting || !isKnown || runtime.GOMAXPROCS(0) == 1 {
 		runtime.GOMAXPROCS(set)
 		return func() {}
+	}
+	if millis, ok := processorLimit(os.DirFS("/")); ok && millis <= 1000 {
+		runtime.GOMAXPROCS(1)
+		return runtime.SetDefaultGOMAXPROCS
 	}
 	a := &adapter{
 		now:    time.Now,
@@ -48,6 +57,30 @@ func Adapt() (end func()) {
 	a.start()
 	a.checkAfterCollection()
 	return a.end
+}
+
+// processorLimit returns the lowest limit of the control groups of this process, in thousandths of a processor. It
+// returns false if there is no limit. root is the root of the file system.
+func processorLimit(root fs.FS) (millis int64, ok bool) {
+	return cgroup.LowestLimit(root, "cpu", func(folder string, isVersion1 bool) (int64, bool) {
+		names := []string{"/cpu.max"} // the time in a period, and the period
+		if isVersion1 {
+			names = []string{"/cpu.cfs_quota_us", "/cpu.cfs_period_us"}
+		}
+		var text string
+		for _, name := range names {
+			data, err := fs.ReadFile(root, folder+name)
+			if err != nil {
+				return 0, false
+			}
+			text += string(data) + " "
+		}
+		var quota, period int64
+		if _, err := fmt.Sscan(text, &quota, &period); err != nil || quota <= 0 || period <= 0 {
+			return 0, false // max in version 2, and -1 in version 1
+		}
+		return 1000 * quota / period, true
+	})
 }
 
 // adapter decides between one processor and the default.
@@ -60,7 +93,7 @@ type adapter struct {
 
 	mu      sync.Mutex
 	isEnded bool
-	// isDefault is true while GOMAXPROCS is the default. calmTimer is not nil then, unless isEnded is true.
+	// isDefault is true while GOMAXPROCS is the default. calmTimer runs then, unless isEnded is true.
 	isDefault bool
 	calmTimer *time.Timer
 	// windowBegan and usedBefore are the time and the used processor time at the last check.
@@ -68,12 +101,12 @@ type adapter struct {
 	usedBefore  time.Duration
 }
 
-// start sets one processor.
+// start begins with the default.
 func (a *adapter) start() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.windowBegan, a.usedBefore = a.now(), a.used()
-	a.setOne()
+	a.isDefault, a.calmTimer = true, time.AfterFunc(calmPeriod, a.check)
 }
 
 // checkAfterCollection calls check after each garbage collection, until the end.
@@ -99,9 +132,12 @@ func (a *adapter) hasEnded() bool {
 func (a *adapter) check() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := a.now()
+	now, shortest := a.now(), minWindow
+	if a.isDefault {
+		shortest = calmPeriod // a program that waits for a server is not calm yet
+	}
 	window := now.Sub(a.windowBegan)
-	if a.isEnded || window < minWindow {
+	if a.isEnded || window < shortest {
 		return
 	}
 	used := a.used()
@@ -111,7 +147,7 @@ func (a *adapter) check() {
 	case !a.isDefault && share >= busyShare:
 		a.isDefault = true
 		a.setDefault()
-		a.calmTimer = time.AfterFunc(calmPeriod, a.check)
+		a.calmTimer.Reset(calmPeriod)
 	case a.isDefault && share < calmShare:
 		a.isDefault = false
 		a.calmTimer.Stop()
@@ -126,8 +162,6 @@ func (a *adapter) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.isEnded = true
-	if a.calmTimer != nil {
-		a.calmTimer.Stop()
-	}
+	a.calmTimer.Stop()
 	a.setDefault()
 }
