@@ -332,3 +332,52 @@ func TestIntegersInAny(t *testing.T) {
 		t.Errorf("decoded %#v, %v", known, err)
 	}
 }
+
+// keptSpec has a value of each kind that a decoder could leave in the bytes that it reads.
+type keptSpec struct {
+	Text     string                        `json:"text"`
+	Escaped  string                        `json:"escaped"`
+	List     []string                      `json:"list"`
+	Map      map[string]string             `json:"map"`
+	Bytes    []byte                        `json:"bytes"`
+	Raw      stdjson.RawMessage            `json:"raw"`
+	Object   runtime.RawExtension          `json:"object"`
+	Any      any                           `json:"any"`
+	Quantity resource.Quantity             `json:"quantity"`
+	Port     intstr.IntOrString            `json:"port"`
+	Members  map[string]stdjson.RawMessage `json:"members"`
+}
+
+func (keptSpec) Definition() Definition {
+	return Definition{Group: "test.example.com", Version: "v1", Kind: "Kept"}
+}
+
+// The buffer of an object is used again for the next object, while the reconcile of the first one is under way.
+func TestDecodedObjectsKeepNothingOfTheirJSON(t *testing.T) {
+	t.Parallel()
+	object := []byte(`{"apiVersion":"test.example.com/v1","kind":"Kept","metadata":{"name":"rose","namespace":"garden","uid":"u",
+		"resourceVersion":"7","labels":{"color":"red"},"creationTimestamp":"2026-01-02T03:04:05Z","finalizers":["a/b"],
+		"managedFields":[{"manager":"m","operation":"Apply","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:text":{}}}}]},
+		"spec":{"text":"long enough","escaped":"a\u0020\"b\"","list":["x","y"],"map":{"k":"v"},"bytes":"aGVsbG8=",
+		"raw":{"r":1},"object":{"kind":"Inner","name":"i"},"any":{"deep":["d",{"e":"f"}]},"quantity":"1500m","port":"http",
+		"members":{"m":{"n":"o"}}}}`)
+	c, err := NewClient(&Config{Host: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := Namespaced[CustomResource[keptSpec, None]](c, "garden")
+	want, err := api.Decode(bytes.Clone(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := api.Decode(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range object {
+		object[i] = '#'
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the object has changed with the bytes that it was decoded from:\n%+v\nwant\n%+v", got, want)
+	}
+}
