@@ -1,13 +1,13 @@
 package explore
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/testkit/executable"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -40,9 +40,7 @@ func TestPoliciesOfAProgram(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Shared(t)
 	path := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(path, []byte(policyProgram), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, path, policyProgram)
 	opened, err := Binary{Path: path}.open(t.Context(), t.TempDir())
 	if err != nil || len(opened.policies) != 2 {
 		t.Fatalf("the program has %d policies, %v", len(opened.policies), err)

@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/yare-go/yare/internal/testkit/executable"
 	"github.com/yare-go/yare/internal/testkit/testcert"
 )
 
@@ -264,14 +265,12 @@ func authorization(r *http.Request) string { return r.Header.Get("Authorization"
 
 func TestExecCredentials(t *testing.T) {
 	t.Parallel()
-	script := filepath.Join(t.TempDir(), "credential")
-	if err := os.WriteFile(script, []byte(`#!/bin/sh
+	plugin := filepath.Join(t.TempDir(), "credential")
+	executable.Write(t, plugin, `#!/bin/sh
 echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"from-exec"}}'
-`), 0o700); err != nil {
-		t.Fatal(err)
-	}
+`)
 	file := writeKubeconfig(t, "exec", "SERVER", fmt.Sprintf(
-		`exec: {apiVersion: client.authentication.k8s.io/v1, command: %q, interactiveMode: Never}`, script), ", insecure-skip-tls-verify: true")
+		`exec: {apiVersion: client.authentication.k8s.io/v1, command: %q, interactiveMode: Never}`, plugin), ", insecure-skip-tls-verify: true")
 	if got := seen(t, file, authorization, (*httptest.Server).StartTLS)(); got != "Bearer from-exec" {
 		t.Errorf("the server saw %q", got)
 	}
@@ -280,18 +279,16 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 // A plugin may wait for a person. The time that it takes is no silence of the server.
 func TestPluginMayTakeLongerThanTheTimeout(t *testing.T) {
 	t.Parallel()
-	script := filepath.Join(t.TempDir(), "slow")
-	if err := os.WriteFile(script, []byte(`#!/bin/sh
+	plugin := filepath.Join(t.TempDir(), "slow")
+	executable.Write(t, plugin, `#!/bin/sh
 sleep 0.5
 echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"t"}}'
-`), 0o700); err != nil {
-		t.Fatal(err)
-	}
+`)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"metadata":{"name":%q}}`, authorization(r))
 	}))
 	t.Cleanup(server.Close)
-	c := clientOf(t, &Config{Host: server.URL, Exec: &ExecConfig{Command: script, APIVersion: execV1, InteractiveMode: "Never"}, Timeout: 300 * time.Millisecond})
+	c := clientOf(t, &Config{Host: server.URL, Exec: &ExecConfig{Command: plugin, APIVersion: execV1, InteractiveMode: "Never"}, Timeout: 300 * time.Millisecond})
 	pod, err := Get[corev1.Pod](t.Context(), c, "ns", "p")
 	if err != nil || pod.Name != "Bearer t" {
 		t.Errorf("the server saw %q: %v", pod.GetName(), err)

@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/yare-go/yare/internal/testkit/executable"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -29,17 +30,15 @@ func newFailingPlugin(t *testing.T) (c *Client, runner *pluginRunner, broken str
 	}))
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
-	broken, log, script := filepath.Join(dir, "broken"), filepath.Join(dir, "log"), filepath.Join(dir, "plugin")
+	broken, log, plugin := filepath.Join(dir, "broken"), filepath.Join(dir, "log"), filepath.Join(dir, "plugin")
 	text := fmt.Sprintf("#!/bin/sh\necho run >> %s\nsleep 0.1\ntest ! -e %s && echo '%s'\n", log, broken,
 		`{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"t"}}`)
-	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, plugin, text)
 	if err := os.WriteFile(broken, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	config := &Config{Host: server.URL, Insecure: true, Timeout: 30 * time.Second,
-		Exec: &ExecConfig{Command: script, APIVersion: execV1, InteractiveMode: interactiveNever}}
+		Exec: &ExecConfig{Command: plugin, APIVersion: execV1, InteractiveMode: interactiveNever}}
 	transport, err := newTransport(config, config.Timeout, warnOnce())
 	if err != nil {
 		t.Fatal(err)

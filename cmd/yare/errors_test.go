@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/yare-go/yare/internal/testkit/executable"
 )
 
 // A panic at the start of a program was reported as a program that is no operator, with the end of the stack.
@@ -78,10 +80,8 @@ func TestDevReportsAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	script := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = build ]; then\n\techo 'go: writing action: write /cache/a: no space left on device' >&2\n\texit 1\nfi\nexec '%s' \"$@\"\n", real)
-	if err := os.WriteFile(filepath.Join(folder, "go"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	text := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = build ]; then\n\techo 'go: writing action: write /cache/a: no space left on device' >&2\n\texit 1\nfi\nexec '%s' \"$@\"\n", real)
+	executable.Write(t, filepath.Join(folder, "go"), text)
 	s.env = append(s.env, "PATH="+folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 	status, _, all := s.run("dev", "op")
 	if status != 1 || !strings.Contains(all, "no space is left on the disk to build op: make room, or set GOCACHE and TMPDIR") || strings.Contains(all, "does not compile") {

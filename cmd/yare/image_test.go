@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/internal/plane"
+	"github.com/yare-go/yare/internal/testkit/executable"
 )
 
 // An image takes seconds: yare shows what it does, and from the second time on how long that took the last time. Ctrl-C ends the
@@ -17,12 +18,10 @@ func TestImageShowsProgress(t *testing.T) {
 	s := newSandbox(t)
 	mayEnd := filepath.Join(t.TempDir(), "may-end")
 	builder := filepath.Join(t.TempDir(), "image")
-	script := "#!/bin/sh\ntrap 'exit 1' INT\nuntil test -e " + mayEnd + "; do sleep 0.05; done\n" +
+	text := "#!/bin/sh\ntrap 'exit 1' INT\nuntil test -e " + mayEnd + "; do sleep 0.05; done\n" +
 		"case $* in *fails*) echo 'yare: the registry is down' >&2; exit 4;; esac\n" +
 		"echo 'yare: no licence of example.com/a' >&2\necho name@digest 1\n"
-	if err := os.WriteFile(builder, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, builder, text)
 	s.env = append(s.env, plane.ImageBuilder().Variable()+"="+builder)
 	s.write("op/main.go", "package main\n")
 	interrupted := s.start("image", "-o", "x.tar", "op")
@@ -59,10 +58,8 @@ func TestImage(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)
 	builder := filepath.Join(t.TempDir(), "image")
-	script := "#!/bin/sh\nprintf '%s\\n' \"$@\"\nexit 3\n"
-	if err := os.WriteFile(builder, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	text := "#!/bin/sh\nprintf '%s\\n' \"$@\"\nexit 3\n"
+	executable.Write(t, builder, text)
 	s.env = append(s.env, plane.ImageBuilder().Variable()+"="+builder)
 	s.write("op/main.go", "package main\n")
 	status, stdout, all := s.run("image", "-o", "x.tar", "--push", "example.org/a:b", "--insecure", "--platform", "linux/arm64", "op")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/internal/plane/filelock"
+	"github.com/yare-go/yare/internal/testkit/executable"
 )
 
 func keyOf(t *testing.T, src source) string {
@@ -61,10 +62,7 @@ func TestKeyFollowsTheGoVersion(t *testing.T) {
 	t.Parallel()
 	tool := t.TempDir()
 	fake := func(version string) goTool {
-		writeTree(t, tool, map[string]string{version: "#!/bin/sh\necho " + version + "\n"})
-		if err := os.Chmod(filepath.Join(tool, version), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		executable.Write(t, filepath.Join(tool, version), "#!/bin/sh\necho "+version+"\n")
 		return goTool{path: filepath.Join(tool, version), env: environ()}
 	}
 	keys := map[string]bool{}

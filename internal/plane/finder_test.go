@@ -14,6 +14,7 @@ import (
 	modzip "golang.org/x/mod/zip"
 
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/testkit/executable"
 )
 
 func TestPrebuiltBinary(t *testing.T) {
@@ -252,10 +253,8 @@ func TestTenProcessesBuildOnce(t *testing.T) {
 	// the compiler sees the source; the go command's own cache is a new one.
 	builds := filepath.Join(t.TempDir(), "builds")
 	tool := t.TempDir()
-	writeTree(t, tool, map[string]string{"go": "#!/bin/sh\nif [ \"$1\" = build ]; then echo build >>" + builds + "; fi\nexec " + realGo(t) + " \"$@\"\n"})
-	if err := os.Chmod(filepath.Join(tool, "go"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, filepath.Join(tool, "go"),
+		"#!/bin/sh\nif [ \"$1\" = build ]; then echo build >>"+builds+"; fi\nexec "+realGo(t)+" \"$@\"\n")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -319,11 +318,8 @@ func TestSourceChangesMeanwhile(t *testing.T) {
 	main := filepath.Join(root, "controlplane", "main.go")
 	tool := t.TempDir()
 	// The first build edits the source when it is done.
-	writeTree(t, tool, map[string]string{"go": "#!/bin/sh\n" + realGo(t) + " \"$@\" || exit\n" +
-		"if [ \"$1\" = build ] && [ ! -e " + tool + "/edited ]; then touch " + tool + "/edited; sed -i.orig s/small/new/ " + main + "; rm " + main + ".orig; fi\n"})
-	if err := os.Chmod(filepath.Join(tool, "go"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, filepath.Join(tool, "go"), "#!/bin/sh\n"+realGo(t)+" \"$@\" || exit\n"+
+		"if [ \"$1\" = build ] && [ ! -e "+tool+"/edited ]; then touch "+tool+"/edited; sed -i.orig s/small/new/ "+main+"; rm "+main+".orig; fi\n")
 	cache := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/yare-go/yare/internal/testkit/executable"
 	"github.com/yare-go/yare/internal/testkit/testcert"
 	"github.com/yare-go/yare/kube"
 )
@@ -31,7 +31,7 @@ func newPlugin(t *testing.T, outputs ...string) plugin {
 		write(t, filepath.Join(p.folder, fmt.Sprint(i+1)), []byte(output))
 	}
 	p.path = filepath.Join(p.folder, "plugin")
-	script := fmt.Sprintf(`#!/bin/sh
+	text := fmt.Sprintf(`#!/bin/sh
 cd %q
 echo "$KUBERNETES_EXEC_INFO" >> infos
 echo "$* $MORE" >> args
@@ -39,19 +39,8 @@ n=$(($(wc -l < args)))
 while [ ! -e $n ]; do n=$((n - 1)); done
 cat $n
 `, p.folder)
-	writeScript(t, p.path, script)
+	executable.Write(t, p.path, text)
 	return p
-}
-
-// writeScript writes a file that can be executed. No other test starts a program in the meantime: the child
-// would inherit the open file for a moment, and Linux executes no file that is open for writing ("text file busy").
-func writeScript(t *testing.T, path, script string) {
-	t.Helper()
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // lines returns the lines of a file that the plugin wrote.
@@ -187,7 +176,7 @@ func TestPluginFails(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t)
 	fails := filepath.Join(t.TempDir(), "fails")
-	writeScript(t, fails, "#!/bin/sh\necho secret; exit 3\n")
+	executable.Write(t, fails, "#!/bin/sh\necho secret; exit 3\n")
 	for name, test := range map[string]struct {
 		exec kube.ExecConfig
 		want []string
@@ -254,7 +243,7 @@ func TestPluginEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	hangs := filepath.Join(t.TempDir(), "hangs")
 	started := filepath.Join(t.TempDir(), "started")
-	writeScript(t, hangs, fmt.Sprintf("#!/bin/sh\ntouch %q\nexec sleep 1000\n", started))
+	executable.Write(t, hangs, fmt.Sprintf("#!/bin/sh\ntouch %q\nexec sleep 1000\n", started))
 	transport, err := kube.NewRoundTripper(&kube.Config{Host: "https://192.0.2.1", Exec: &kube.ExecConfig{
 		Command: hangs, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: "Never",
 	}})

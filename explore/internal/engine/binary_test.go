@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/yare-go/yare/internal/testkit/executable"
 )
 
 // The environment of a program has nothing of the user's environment but PATH and what was named. A token of the user, or a
@@ -34,9 +36,7 @@ func TestEnvironmentIsClean(t *testing.T) {
 func TestOutputOfAProgramThatFailsIsShown(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "operator")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho the flag --bucket is missing >&2\nexit 3\n"), 0o700); err != nil { //nolint:gosec // a program
-		t.Fatal(err)
-	}
+	executable.Write(t, path, "#!/bin/sh\necho the flag --bucket is missing >&2\nexit 3\n")
 	if _, err := (Binary{Path: path}).CRDs(t.Context()); err == nil || !strings.Contains(err.Error(), "the flag --bucket is missing") {
 		t.Errorf("the error is %v", err)
 	}

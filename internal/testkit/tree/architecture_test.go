@@ -110,6 +110,8 @@ var layers = map[string][]string{
 	"internal/testkit/programmodel": {},
 	// It makes certificates for tests.
 	"internal/testkit/testcert": {},
+	// executable writes programs for tests.
+	"internal/testkit/executable": {},
 	// It runs tests that mostly wait.
 	"internal/testkit/parallel": {},
 	// It breaks promises on purpose, and runs their tests.
