@@ -110,7 +110,7 @@ var layers = map[string][]string{
 	"internal/testkit/programmodel": {},
 	// It makes certificates for tests.
 	"internal/testkit/testcert": {},
-	// executable writes programs for tests.
+	// It writes programs for tests.
 	"internal/testkit/executable": {},
 	// It runs tests that mostly wait.
 	"internal/testkit/parallel": {},
