@@ -240,7 +240,6 @@ func (c *connections) newHTTPTransport() (*http.Transport, error) {
 	if transport.DialContext == nil {
 		transport.DialContext = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
-	transport.DialContext = burstDialer(transport.DialContext)
 	return transport, nil
 }
 
