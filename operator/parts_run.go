@@ -80,7 +80,7 @@ func newPartsRun(c *kube.Client, env environment, parts []Part, stop context.Can
 const maxFirstReconciles = time.Minute
 
 // awaitFirstSync logs the memory of the streams once all of them have been listed. It calls endFirstSync once no object
-// of the lists waits for its first reconcile, or after maxFirstReconciles. It returns then, or when ctx ends.
+// of the lists waits for its first reconcile, at the latest after maxFirstReconciles. It returns then, or when ctx ends.
 func (r *partsRun) awaitFirstSync(ctx context.Context) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -91,14 +91,12 @@ func (r *partsRun) awaitFirstSync(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		switch {
-		case !listed.IsZero():
-		case r.logFirstLists():
+		if listed.IsZero() && r.logFirstLists() {
 			listed = time.Now()
-		case len(r.cache.Stats()) == 0 && time.Since(began) > maxFirstReconciles:
-			listed = began
 		}
-		if !listed.IsZero() && (!r.hasWaitingObjects() || time.Since(listed) > maxFirstReconciles) {
+		isReconciled := !listed.IsZero() && (!r.hasWaitingObjects() || time.Since(listed) > maxFirstReconciles)
+		hasNoStream := len(r.cache.Stats()) == 0 && time.Since(began) > maxFirstReconciles
+		if isReconciled || hasNoStream {
 			if r.env.endFirstSync != nil {
 				r.env.endFirstSync()
 			}
