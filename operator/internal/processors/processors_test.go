@@ -57,35 +57,87 @@ func TestProcessorsByShare(t *testing.T) {
 }
 
 // Not parallel: GOMAXPROCS is the process's.
-func TestBusyProgramHasAllProcessors(t *testing.T) {
-	runtime.SetDefaultGOMAXPROCS()
-	usual := runtime.GOMAXPROCS(0)
-	if millis, ok := processorLimit(os.DirFS("/")); usual == 1 || ok && millis <= 1000 {
-		return // such a program has one processor for good
-	}
+func TestCalmProgramHasOneProcessor(t *testing.T) {
+	usual := usualProcessors(t)
 	t.Setenv("GOMAXPROCS", "")
 	end := Adapt()
 	defer end()
-	waitForOne := func() {
-		for deadline := time.Now().Add(time.Minute); runtime.GOMAXPROCS(0) != 1; time.Sleep(50 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("a calm program has %d processors after a minute", runtime.GOMAXPROCS(0))
-			}
-		}
+	waitForOne(t)
+	end()
+	if got := runtime.GOMAXPROCS(0); got != usual {
+		t.Errorf("after the end there are %d processors, want %d", got, usual)
 	}
-	waitForOne()
-	var garbage []byte
+}
+
+// A busy program collects garbage, and each collection is followed by a check. The used time is that of a program that
+// has a processor for itself: the test can share its processors with other programs, and is never that busy then.
+//
+// Not parallel: GOMAXPROCS is the process's.
+func TestBusyProgramHasAllProcessors(t *testing.T) {
+	usualProcessors(t)
+	var isBusy atomic.Bool
+	var used time.Duration // the adapter's lock guards used and before
+	before := time.Now()
+	a := &adapter{
+		now: time.Now, used: func() time.Duration {
+			now := time.Now()
+			if isBusy.Load() {
+				used += now.Sub(before)
+			}
+			before = now
+			return used
+		},
+		setOne: func() { runtime.GOMAXPROCS(1) }, setDefault: runtime.SetDefaultGOMAXPROCS,
+	}
+	a.start()
+	defer a.end()
+	a.checkAfterCollection()
+	waitForOne(t)
+	isBusy.Store(true)
 	for deadline := time.Now().Add(time.Minute); runtime.GOMAXPROCS(0) == 1; {
-		garbage = make([]byte, 1<<20)
+		runtime.KeepAlive(make([]byte, 1<<20))
 		if time.Now().After(deadline) {
 			t.Fatal("a busy program has one processor after a minute")
 		}
 	}
-	runtime.KeepAlive(garbage)
-	waitForOne()
-	end()
-	if got := runtime.GOMAXPROCS(0); got != usual {
-		t.Errorf("after the end there are %d processors, want %d", got, usual)
+	isBusy.Store(false)
+	waitForOne(t)
+}
+
+// usualProcessors returns the usual number of processors. It skips the test where a program has one for good.
+func usualProcessors(t *testing.T) (usual int) {
+	t.Helper()
+	runtime.SetDefaultGOMAXPROCS()
+	usual = runtime.GOMAXPROCS(0)
+	if millis, ok := processorLimit(os.DirFS("/")); usual == 1 || ok && millis <= 1000 {
+		t.Skip("this machine has one processor")
+	}
+	return usual
+}
+
+// waitForOne waits until GOMAXPROCS is one.
+func waitForOne(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); runtime.GOMAXPROCS(0) != 1; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("a calm program has %d processors after a minute", runtime.GOMAXPROCS(0))
+		}
+	}
+}
+
+func TestUsedTimeGrowsWithWork(t *testing.T) {
+	t.Parallel()
+	before, isKnown := usedTime()
+	if !isKnown {
+		return // a system without the figure
+	}
+	for deadline := time.Now().Add(time.Minute); ; {
+		if used, _ := usedTime(); used-before >= 20*time.Millisecond {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("a minute of work used no processor time")
+		}
 	}
 }
 
