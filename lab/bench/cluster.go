@@ -36,7 +36,8 @@ type cluster struct {
 func startCluster(ctx context.Context, source string, r row) (*cluster, error) {
 	nodes := 1
 	if r.work != "shops" {
-		nodes += r.objects / 40 // a simulated node takes 110 Pods, and a WebApp has two on average
+		// A simulated node takes 110 Pods, and a WebApp has two on average. A control plane has 64 nodes at most.
+		nodes = min(nodes+r.objects/40, 64)
 	}
 	p, err := plane.Start(ctx, plane.Options{Nodes: nodes, Console: console.New(os.Stderr, "bench")})
 	if err != nil {
