@@ -18,6 +18,7 @@ import (
 	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/contested"
 	"github.com/yare-go/yare/internal/follow"
 )
 
@@ -185,7 +186,7 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	reconciledKind.Client = newMapClient(rt.Client, view, e.subscriptions.coversRead)
 	client := rt.Client.WithFieldManager(cfg.manager)
 	p := &pipeline{
-		client: client, view: view, noopChecker: noop.NewChecker(view),
+		client: client, view: view, noopChecker: noop.NewChecker(view, contested.NewReporter(e.log, rt.Observer).Report),
 		adoption: adoption.NewGuard(view, e.ownerExistence, cfg.formerManagers, ownerLabels(cfg.watched)),
 		echoes:   e.echoes, skipsOwnStatus: cfg.reconciled.skipsOwnStatus, subscriptions: e.subscriptions.all,
 		reconciledKind: reconciledKind,

@@ -248,7 +248,7 @@ func TestPipelineHasOneOrder(t *testing.T) {
 	t.Parallel()
 	s, caches := openSubscriptions(t, fakeserver.New().Client())
 	view := s.view(caches)
-	p := &pipeline{view: view, noopChecker: noop.NewChecker(view), adoption: adoption.NewGuard(view, nil, nil, nil), echoes: echo.NewTracker()}
+	p := &pipeline{view: view, noopChecker: noop.NewChecker(view, nil), adoption: adoption.NewGuard(view, nil, nil, nil), echoes: echo.NewTracker()}
 	program := wire.HandlerFunc(nil)
 	var got []string
 	for v := reflect.ValueOf(p.handlers(t.Context(), program, key("a"), wire.Ref{}, newRequestRecorder(t.Context()))); ; {

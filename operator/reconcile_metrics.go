@@ -6,7 +6,9 @@ import (
 	"sync"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/contested"
 	"github.com/yare-go/yare/internal/feature/metrics"
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // reconcileMetrics counts the results of controllers, and knows their queues. It is the
@@ -16,6 +18,7 @@ type reconcileMetrics struct {
 	durations *metrics.Histogram
 	waits     *metrics.Histogram
 	skipped   *metrics.Counter
+	setBack   *metrics.Counter
 
 	mu     sync.Mutex
 	queues map[string]func() controller.QueueStats // by controller
@@ -38,6 +41,8 @@ func newReconcileMetrics(r *metrics.Registry) *reconcileMetrics {
 			"How long objects were due before a worker was free.", reconcileSeconds(), "controller"),
 		skipped: r.Counter("yare_writes_skipped_total",
 			"Writes of reconciles that were not sent, because they would have changed nothing.", "controller"),
+		setBack: r.Counter("yare_fields_set_back_total",
+			"Fields that an apply has set back because somebody else had changed them, by the kind of the object.", "kind"),
 		queues: make(map[string]func() controller.QueueStats),
 	}
 	m.registerQueues(r)
@@ -82,6 +87,11 @@ func (m *reconcileMetrics) Result(r controller.Result) {
 			m.skipped.Add(1, r.Controller)
 		}
 	}
+}
+
+// ObserveSetBack counts a field, for [contested.Observer].
+func (m *reconcileMetrics) ObserveSetBack(object wire.Ref, _ contested.Field, _ bool) {
+	m.setBack.Add(1, object.Resource.Kind)
 }
 
 // registerQueues registers the metrics of queues.

@@ -90,7 +90,7 @@ func newSkipping(t testing.TB) *skipping {
 	for !view.KnownState(ref).IsCertain { // an object is certain only once the watch after its list is open
 		time.Sleep(time.Millisecond)
 	}
-	s.checker = NewChecker(view)
+	s.checker = NewChecker(view, nil)
 	s.client = s.checker.Handler(c.Handler(s.server), func(wire.Resource, *cache.KnownState) bool { return true })
 	s.request = &wire.Request{
 		Verb: wire.VerbPatch, Resource: webApps, Namespace: "ns", Name: "a", ContentType: wire.ContentApply, Body: []byte(body),

@@ -38,6 +38,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/contested"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -54,6 +55,8 @@ type IsTrigger func(r wire.Resource, current *cache.KnownState) bool
 // It is safe for concurrent use.
 type Checker struct {
 	view View
+	// reportSetBack is called with the fields that an apply has set back. It may be nil.
+	reportSetBack func(object wire.Ref, fields []contested.Field)
 	// seed is random and part of every digest. So nobody can compare the digest of a Secret with the
 	// digests of guesses.
 	seed [sha256.BlockSize]byte
@@ -65,9 +68,10 @@ type Checker struct {
 	sweepAt int
 }
 
-// NewChecker returns a Checker that finds current objects in view.
-func NewChecker(view View) *Checker {
-	c := &Checker{view: view, last: make(map[applyKey]applied), sweepAt: firstSweep}
+// NewChecker returns a Checker that finds current objects in view. It calls reportSetBack, which may be nil, with the
+// fields that somebody had changed since the last apply of the same content, and that an apply has set back.
+func NewChecker(view View, reportSetBack func(object wire.Ref, fields []contested.Field)) *Checker {
+	c := &Checker{view: view, reportSetBack: reportSetBack, last: make(map[applyKey]applied), sweepAt: firstSweep}
 	_, _ = rand.Read(c.seed[:]) // never fails
 	return c
 }
@@ -178,6 +182,7 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 	if !r.Live {
 		current = h.findKnownObject(ref)
 	}
+	isRepeated := current != nil && !current.isMetadataOnly && h.reportSetBack != nil && h.isRepeated(k, a, current)
 	if current != nil && a.meetsPreconditions(current) {
 		if now, isUnchanged := h.check(k, a, current); isUnchanged {
 			if body, err := current.answer(a); err == nil {
@@ -192,7 +197,18 @@ func (h *handler) Do(ctx context.Context, r *wire.Request) (*wire.Response, erro
 		return nil, err
 	}
 	h.recordAnswer(k, a, response.Body)
+	if isRepeated {
+		if fields, err := contested.SetBack(a.body, current.object, response.Body, k.manager); err == nil && len(fields) > 0 {
+			h.reportSetBack(ref, fields)
+		}
+	}
 	return response, nil
+}
+
+// isRepeated reports whether the last apply to the current object had the content of a.
+func (h *handler) isRepeated(k applyKey, a *apply, current *knownObject) bool {
+	last, isKnown := h.lastApplied(k)
+	return isKnown && last.uid == current.uid && last.contentDigest == a.contentDigest
 }
 
 // recordAnswer records an apply that was answered with object.

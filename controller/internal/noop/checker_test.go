@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/contested"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -99,6 +102,12 @@ type applier struct {
 	answer *wire.Response
 	// triggers is what the controller reports.
 	triggers bool
+	// setBack are the fields that were reported as set back, with their managers.
+	setBack []contested.Field
+}
+
+func (a *applier) reportSetBack(_ wire.Ref, fields []contested.Field) {
+	a.setBack = append(a.setBack, fields...)
 }
 
 func onApplier(t *testing.T, test func(*applier)) {
@@ -134,7 +143,7 @@ func (a *applier) reopen(stream wire.Stream) {
 
 // restart forgets all applies, as a new process has.
 func (a *applier) restart() {
-	a.checker = NewChecker(a.cache.View(a.stream))
+	a.checker = NewChecker(a.cache.View(a.stream), a.reportSetBack)
 	a.client = a.checker.Handler(a.cache.Handler(a.server), func(wire.Resource, *cache.KnownState) bool { return a.triggers })
 }
 
@@ -256,6 +265,44 @@ func TestApplyIsSent(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An apply of the same content that changes a field back is reported, with the manager that had changed the field. The
+// first apply of a content is no setback, nor is one that finds the field right.
+func TestSetBackFieldsAreReported(t *testing.T) {
+	t.Parallel()
+	onApplier(t, func(a *applier) {
+		const want = `{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"name":"a"},"spec":{"a":1}}`
+		right := ours("v1", "", `{"f:spec":{"f:a":{}}}`)
+		theirs := `,"managedFields":[{"manager":"scaler","operation":"Update","apiVersion":"example.com/v1","fieldsV1":{"f:spec":{"f:a":{}}}}]`
+		a.live(theirs, `,"spec":{"a":5}`)
+		// setRight makes the server answer with what the apply makes.
+		setRight := func() {
+			a.server.mu.Lock()
+			defer a.server.mu.Unlock()
+			a.server.object = strings.Replace(strings.Replace(a.server.object, theirs, right, 1), `"a":5`, `"a":1`, 1)
+		}
+		setRight()
+		a.apply(want)
+		if len(a.setBack) > 0 {
+			t.Fatalf("the first apply is reported: %+v", a.setBack)
+		}
+		for range 2 {
+			a.live(right, `,"spec":{"a":1}`)
+			a.apply(want)
+			if len(a.setBack) > 0 {
+				t.Fatalf("an apply that finds all right is reported: %+v", a.setBack)
+			}
+		}
+		a.live(theirs, `,"spec":{"a":5}`)
+		setRight()
+		if !a.apply(want) {
+			t.Fatal("the apply was not sent")
+		}
+		if want := []contested.Field{{Path: ".spec.a", Manager: "scaler"}}; !slices.Equal(a.setBack, want) {
+			t.Errorf("the report is %+v, want %+v", a.setBack, want)
+		}
+	})
 }
 
 // Promise 8: what the server writes otherwise than it was wanted costs nothing while only

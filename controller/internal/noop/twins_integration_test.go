@@ -76,7 +76,7 @@ func newTwins(t *testing.T, r wire.Resource) *twins {
 
 // restart forgets what was applied, as a new process has.
 func (p *twins) restart() {
-	checker := noop.NewChecker(p.caches.View(p.stream))
+	checker := noop.NewChecker(p.caches.View(p.stream), nil)
 	p.checked = p.cached.With(func(next wire.Handler) wire.Handler {
 		return checker.Handler(next, func(wire.Resource, *cache.KnownState) bool { return true })
 	})

@@ -1,11 +1,13 @@
 package page
 
 import (
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/contested"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -27,6 +29,18 @@ type Recorder struct {
 	running map[runningKey]*reconcile
 	// queues holds the queues of the controllers in the order in which they came.
 	queues []namedQueue
+	// contested are the last contested fields, the newest one last.
+	contested []contestedField
+}
+
+// maxContested bounds the contested fields that are kept.
+const maxContested = 20
+
+// contestedField is a field that was set back again and again.
+type contestedField struct {
+	At            time.Time
+	Object        objectName
+	Path, Manager string
 }
 
 // runningKey names a running reconcile.
@@ -118,6 +132,31 @@ func (r *Recorder) Result(result controller.Result) {
 		ended.Error = shortened(result.Err.Error(), maxError)
 	}
 	r.history.addReconcile(ended)
+}
+
+// ObserveSetBack records a contested field, for [contested.Observer].
+func (r *Recorder) ObserveSetBack(object wire.Ref, f contested.Field, isContested bool) {
+	if next, ok := r.next.(contested.Observer); ok {
+		next.ObserveSetBack(object, f, isContested)
+	}
+	if !isContested {
+		return
+	}
+	recorded := contestedField{
+		r.now(), objectName{object.Resource.Kind, object.Namespace, object.Name},
+		shortened(f.Path, maxPath), shortened(f.Manager, maxValue),
+	}
+	r.mu.Lock()
+	r.contested = append(slices.Clone(r.contested[max(0, len(r.contested)-maxContested+1):]), recorded)
+	r.mu.Unlock()
+}
+
+// contestedFields returns the last contested fields, the newest one last. The caller must not change them.
+func (r *Recorder) contestedFields() []contestedField {
+	r.mu.Lock()
+	fields := r.contested
+	r.mu.Unlock()
+	return fields
 }
 
 // ObserveChange records a change of an object that a controller watches.

@@ -46,6 +46,7 @@ func writeState(ctx context.Context, m *markup, s *Sources, recorder *Recorder, 
 	writeBytes(m, "limit", memory.Limit)
 	m.write(`<div><dt>goroutines</dt><dd>%</dd></div></dl></div></div>`, strconv.Itoa(memory.Goroutines))
 	writeFailing(m, recorder.history.failingObjects(), now)
+	writeContested(m, recorder.contestedFields(), now)
 	m.write(`<h2>Streams</h2><div class="scroll"><table class="list"><thead><tr><th>Resource</th><th>State</th><th>Last event</th><th>Objects</th><th>Memory</th><th>Lists again</th><th>Errors</th></tr></thead><tbody>`)
 	for i := range streams {
 		each := &streams[i]
@@ -121,6 +122,22 @@ func writeFailing(m *markup, failing []*reconcile, now time.Time) {
 	if hidden > 0 {
 		m.write(`<p class="note">% more fail</p>`, strconv.Itoa(hidden))
 	}
+}
+
+// writeContested writes the fields that were set back again and again.
+func writeContested(m *markup, fields []contestedField, now time.Time) {
+	if len(fields) == 0 {
+		return
+	}
+	m.write(`<h2>Contested fields</h2><div class="scroll"><table class="list"><thead><tr><th>Object</th><th>Field</th><th>Changed by</th><th>Seen</th></tr></thead><tbody>`)
+	for i := len(fields) - 1; i >= 0; i-- { // the newest one first
+		f := &fields[i]
+		m.write(`<tr><td>`)
+		m.objectLink("live-page/", f.Object)
+		m.write(`</td><td>%</td><td>%</td><td>% ago</td></tr>`,
+			f.Path, cmp.Or(f.Manager, "unknown: removed"), shownAge(now.Sub(f.At)))
+	}
+	m.write(`</tbody></table></div>`)
 }
 
 // writeStream writes the first cells of a stream.
