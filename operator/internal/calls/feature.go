@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/internal/contested"
 	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/internal/feature/metrics"
 	"github.com/yare-go/yare/kube"
@@ -374,7 +375,7 @@ func (c *calls) newPublisher(h *feature.Host, reachable <-chan struct{}) (*confi
 		Name: c.address.name, Labels: i.Labels(), Namespace: c.program.Namespace, Target: c.address.target,
 		Validating: validating, Mutating: mutating,
 		Leader: h.Client, Replica: c.client, Leads: func() bool { return isLeading(h) }, Elected: h.Runtime.Elected,
-		Reachable: reachable, Ending: h.Ending, Log: c.log,
+		Reachable: reachable, Ending: h.Ending, Log: c.log, Contested: contested.NewReporter(c.log, h.Runtime.Observer),
 		BundleFor: c.endpoint.bundleFor, Changed: c.endpoint.changed,
 	}
 	if c.address.target.URL == "" {

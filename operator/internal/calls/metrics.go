@@ -30,21 +30,27 @@ func registerCertificates(r *metrics.Registry, status func() certificates.Status
 func registerConfigurations(r *metrics.Registry, status func() []configpublishing.Status) {
 	for _, each := range []struct {
 		name, help string
-		value      func(configpublishing.Status) bool
+		value      func(configpublishing.Status) float64
 	}{
 		{"yare_webhook_configuration_exists", "1 if the configuration by which API servers call webhooks exists, else 0.",
-			func(s configpublishing.Status) bool { return s.Exists }},
+			func(s configpublishing.Status) float64 { return oneIf(s.Exists) }},
 		{"yare_webhook_bundle_published", "1 if the entries of the configuration have the bundle of this replica, else 0.",
-			func(s configpublishing.Status) bool { return s.IsPublished }},
+			func(s configpublishing.Status) float64 { return oneIf(s.IsPublished) }},
+		{"yare_webhook_foreign_expressions", "Entries of the configuration in which others exclude objects by a selector.",
+			func(s configpublishing.Status) float64 { return float64(s.ForeignExpressions) }},
 	} {
 		r.Collect(metrics.KindGauge, each.name, each.help, []string{"kind"}, func(emit metrics.Emit) {
 			for _, s := range status() {
-				value := 0.0
-				if each.value(s) {
-					value = 1
-				}
-				emit(value, s.Kind)
+				emit(each.value(s), s.Kind)
 			}
 		})
 	}
+}
+
+// oneIf returns 1 if a condition holds, else 0.
+func oneIf(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
 }

@@ -47,6 +47,7 @@
 //
 // # Fields of others
 //
-// The fields of [configuration.Entry] belong to this package. Other fields of an entry, such as objectSelector, stay as
-// they are. So do labels, annotations, and other owners of a configuration.
+// The fields of [configuration.Entry] belong to this package. Other fields of an entry stay as they are. So do the labels,
+// the annotations and other owners of a configuration, a reinvocationPolicy that somebody has changed, and expressions of
+// selectors by which others exclude objects: see [mergeSelector].
 package configpublishing

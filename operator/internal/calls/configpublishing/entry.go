@@ -71,7 +71,7 @@ func (e entry) withFields(fields *configuration.Entry) (entry, error) {
 	}
 	for name, value := range e.members {
 		// The other members that the fields leave out have no value in a new entry either.
-		if _, isSet := changed.members[name]; !isSet && name != "namespaceSelector" {
+		if _, isSet := changed.members[name]; !isSet && name != "namespaceSelector" && name != "objectSelector" {
 			changed.members[name] = value
 		}
 	}
@@ -85,8 +85,23 @@ func (e entry) hasFields(fields *configuration.Entry) bool {
 		if each.NamespaceSelector == nil {
 			each.NamespaceSelector = &metav1.LabelSelector{}
 		}
+		if each.ObjectSelector == nil {
+			each.ObjectSelector = &metav1.LabelSelector{}
+		}
 	}
 	return reflect.DeepEqual(current, wanted)
+}
+
+// keepsOfOthers returns fields with what others have set in e: expressions of selectors that exclude objects, and the
+// reinvocation policy.
+func (e entry) keepsOfOthers(fields *configuration.Entry) configuration.Entry {
+	kept := *fields
+	kept.NamespaceSelector = mergeSelector(e.fields.NamespaceSelector, fields.NamespaceSelector)
+	kept.ObjectSelector = mergeSelector(e.fields.ObjectSelector, fields.ObjectSelector)
+	if fields.ReinvocationPolicy != "" && e.fields.ReinvocationPolicy != "" {
+		kept.ReinvocationPolicy = e.fields.ReinvocationPolicy
+	}
+	return kept
 }
 
 // isFor reports whether the API server calls the program at t for e: at the same Service, or at a URL with the same

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/calls/followed"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
@@ -23,6 +24,8 @@ type keeper struct {
 	deployment *followed.Deployment
 	// deploymentProblem is why the last read of the Deployment in update has failed.
 	deploymentProblem followed.Problem
+	// hasForeign is true for a configuration in which others have expressions: see [entry.hasForeignExpressions].
+	hasForeign [2]bool
 	// isEnding is true from the end of the program on. Then the replica acts as one that does not lead.
 	isEnding bool
 }
@@ -108,6 +111,7 @@ func (k *keeper) update(ctx context.Context) (areRight bool, wait time.Duration)
 	for i, f := range k.known {
 		attempt(f, func(ctx context.Context) error { return k.correct(ctx, f, k.configurations[i]) })
 		k.configurations[i].recordLastKnown(f.LastKnown, k.config.Target)
+		k.logForeign(i)
 		if f.NeedsRead {
 			k.configurations[i].removed.forget()
 		}
@@ -177,13 +181,51 @@ func (k *keeper) write(ctx context.Context, f *followed.Object[object], c *progr
 				o, err = createConfiguration(ctx, f.Reference, client, k.config.Labels, wanted)
 			}
 			if hasRead = err == nil; hasRead {
-				k.config.Log.Info("changed a webhook configuration",
-					"kind", f.Resource.Kind, "name", f.Name, "changes", differences)
+				k.logWrite(f, client.FieldManager(), wanted, lastKnown, o.Object)
 			}
 			return o, err
 		}}, nil
 	}
 	return f.Correct(ctx, k.config.Replica, changeOf)
+}
+
+// logWrite logs a write, with the managers of the fields that it has set back, and reports these fields.
+func (k *keeper) logWrite(f *followed.Object[object], own string, wanted *plan, before, after *object) {
+	log := k.config.Log.With("kind", f.Resource.Kind, "name", f.Name, "changes", strings.Join(wanted.differences, ", "))
+	fields := setBackFields(wanted.entries, before, after, own)
+	if len(fields) > 0 {
+		var texts []string
+		for _, each := range fields {
+			texts = append(texts, each.Path+" of "+each.Manager)
+		}
+		log = log.With("setBack", strings.Join(texts, ", "))
+	}
+	log.Info("changed a webhook configuration")
+	if k.config.Contested != nil {
+		k.config.Contested.Report(wire.Ref{Resource: f.Resource, Name: f.Name}, fields)
+	}
+}
+
+// logForeign logs that others have added expressions to the selectors of a configuration, once until they are gone.
+func (k *keeper) logForeign(i int) {
+	f := k.known[i]
+	if f.LastKnown == nil {
+		return
+	}
+	var names []string
+	for _, e := range f.LastKnown.Webhooks {
+		if e.isFor(k.config.Target) && e.hasForeignExpressions() {
+			names = append(names, e.fields.Name)
+		}
+	}
+	if has := len(names) > 0; has != k.hasForeign[i] {
+		k.hasForeign[i] = has
+		if has {
+			k.config.Log.Warn("others have excluded objects from webhooks of the program by selectors, which stay",
+				"kind", f.Resource.Kind, "name", f.Name, "webhooks", strings.Join(names, ", "),
+				"managers", strings.Join(f.LastKnown.otherManagers(k.config.Replica.FieldManager()), ", "))
+		}
+	}
 }
 
 // readInstallation reads the Namespace and the Deployment. The watch of the Namespace may lag behind, and another

@@ -2,10 +2,13 @@ package configpublishing
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/yare-go/yare/internal/contested"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -21,11 +24,44 @@ type object struct {
 }
 
 type metadata struct {
-	Name              string                  `json:"name"`
-	UID               types.UID               `json:"uid"`
-	ResourceVersion   string                  `json:"resourceVersion"`
-	DeletionTimestamp string                  `json:"deletionTimestamp"`
-	OwnerReferences   []metav1.OwnerReference `json:"ownerReferences"`
+	Name              string                      `json:"name"`
+	UID               types.UID                   `json:"uid"`
+	ResourceVersion   string                      `json:"resourceVersion"`
+	DeletionTimestamp string                      `json:"deletionTimestamp"`
+	OwnerReferences   []metav1.OwnerReference     `json:"ownerReferences"`
+	ManagedFields     []metav1.ManagedFieldsEntry `json:"managedFields"`
+}
+
+// otherManagers returns the field managers of the object but own.
+func (o *object) otherManagers(own string) (managers []string) {
+	for _, e := range o.Metadata.ManagedFields {
+		if e.Manager != own && !slices.Contains(managers, e.Manager) {
+			managers = append(managers, e.Manager)
+		}
+	}
+	return managers
+}
+
+// setBackFields returns the fields of other managers that a write of entries has changed. before is the object that was
+// written, and after is what the server has stored.
+func setBackFields(entries []entry, before, after *object, own string) (fields []contested.Field) {
+	var texts [3][]byte
+	for i, each := range []any{object{Webhooks: entries}, before, after} {
+		var err error
+		if texts[i], err = kube.Marshal(each); err != nil {
+			return nil
+		}
+	}
+	all, err := contested.SetBack(texts[0], texts[1], texts[2], own)
+	if err != nil {
+		return nil
+	}
+	for _, f := range all {
+		if f.Manager != "" && strings.HasPrefix(f.Path, ".webhooks") {
+			fields = append(fields, f)
+		}
+	}
+	return fields
 }
 
 // exists reports whether the object exists.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/yare-go/yare/internal/contested"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/calls/configuration"
@@ -16,8 +17,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
-// Config describes a [Publisher]. All fields but Labels, Namespace, Deployment, Validating, Mutating, Probe, Elected, Reachable and
-// Ending are required.
+// Config describes a [Publisher]. All fields but Labels, Namespace, Deployment, Validating, Mutating, Probe, Elected, Reachable,
+// Ending and Contested are required.
 type Config struct {
 	// Name is the name of both configurations.
 	Name string
@@ -55,7 +56,9 @@ type Config struct {
 	// Ending is closed when the program begins to end, and still serves. A nil Ending is for a program whose end is that
 	// of Run.
 	Ending <-chan struct{}
-	Log    *slog.Logger
+	// Contested gets the fields that were set back.
+	Contested *contested.Reporter
+	Log       *slog.Logger
 }
 
 // Publisher keeps the configurations of one program. [Publisher.Run] does the work in one replica. A Publisher is safe
@@ -101,7 +104,7 @@ func New(c Config) (*Publisher, error) {
 		return nil, errors.New("the webhook configurations have no name: set Name in the Config")
 	case c.BundleFor == nil || c.Changed == nil || c.Leader == nil || c.Replica == nil || c.Leads == nil || c.Log == nil:
 		return nil, fmt.Errorf(
-			"a field of the Config of the webhook configuration %s is nil: only Elected, Reachable and Ending may be nil",
+			"a field of the Config of the webhook configuration %s is nil: only Elected, Reachable, Ending and Contested may be nil",
 			c.Name)
 	}
 	c.Target.CABundle = nil
@@ -167,6 +170,8 @@ type Status struct {
 	Exists bool
 	// IsPublished is true if the configuration has entries for this program, and if each of them has its bundle.
 	IsPublished bool
+	// ForeignExpressions is the number of entries for this program in which others exclude objects by a selector.
+	ForeignExpressions int
 }
 
 // Status returns the Status of each configuration that the program needs.
@@ -185,6 +190,9 @@ func (p *Publisher) Status() []Status {
 					continue
 				}
 				own++
+				if e.hasForeignExpressions() {
+					s.ForeignExpressions++
+				}
 				if p.isPublished(e) {
 					published++
 				}

@@ -3,8 +3,10 @@ package configpublishing_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/yare-go/yare/internal/contested"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
@@ -509,6 +512,7 @@ func TestFieldsOfOthers(t *testing.T) {
 		})
 		w.after(time.Hour, crateEntry+"=A "+scaleEntry+"=A |")
 		r.wrote(t, 2) // with the owner of the other configuration
+		// A selector that selects would switch the webhook off, so it is removed. The log names its manager.
 		skip := &metav1.LabelSelector{MatchLabels: map[string]string{"skip": "no"}}
 		w.edit(func(v *validating) {
 			ten, ignore := int32(30), admissionv1.Ignore
@@ -520,12 +524,111 @@ func TestFieldsOfOthers(t *testing.T) {
 		w.after(0, crateEntry+"=A "+scaleEntry+"=A |")
 		r.wrote(t, 3)
 		e := w.get().Webhooks[0]
-		if e.NamespaceSelector != nil || e.ObjectSelector.MatchLabels["skip"] != "no" || *e.TimeoutSeconds != 10 || *e.FailurePolicy != admissionv1.Fail {
+		if e.NamespaceSelector != nil || e.ObjectSelector != nil || *e.TimeoutSeconds != 10 || *e.FailurePolicy != admissionv1.Fail {
 			t.Errorf("the entry is %+v", e)
+		}
+		if log := r.log.String(); !strings.Contains(log, " of somebody") {
+			t.Errorf("the log is %s", log)
 		}
 		w.edit(func(v *validating) { slices.Reverse(v.Webhooks) })
 		w.after(0, crateEntry+"=A "+scaleEntry+"=A |")
 		r.wrote(t, 4)
+	})
+}
+
+// A platform that excludes its objects from the webhooks of everybody, and labels what it has seen, is not contradicted.
+func TestExpressionsOfAPlatform(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
+		r := w.newReplica(w.client, "A", func(c *configpublishing.Config) { c.Target.Namespaces = []string{"shop"} }, crateValidator(), boxDefaulter())
+		r.elect()
+		r.run(t)
+		w.after(0, all("A"))
+		wrote := r.writes.Load()
+		excluding := metav1.LabelSelectorRequirement{Key: "platform.example.com/managed", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"yes"}}
+		for i := range 60 {
+			w.edit(func(v *validating) {
+				v.Labels["seen"], v.Annotations["seen"] = strconv.Itoa(i), strconv.Itoa(i)
+				for j := range v.Webhooks {
+					for _, s := range []**metav1.LabelSelector{&v.Webhooks[j].NamespaceSelector, &v.Webhooks[j].ObjectSelector} {
+						if *s == nil {
+							*s = new(metav1.LabelSelector)
+						}
+						next := *excluding.DeepCopy()
+						next.Key += strconv.Itoa(i)
+						(*s).MatchExpressions = append([]metav1.LabelSelectorRequirement{next}, (*s).MatchExpressions...)
+					}
+				}
+			})
+			w.after(time.Second, all("A"))
+		}
+		r.wrote(t, wrote)
+		if log := r.log.String(); strings.Count(log, "level=WARN") != 1 || strings.Contains(log, "level=ERROR") ||
+			!strings.Contains(log, "somebody") {
+			t.Errorf("the log is %s", log)
+		}
+		if status := r.Status(); status[0].ForeignExpressions != 2 || status[1].ForeignExpressions != 0 {
+			t.Errorf("the status is %+v", status)
+		}
+		// An entry that is corrected for another reason keeps them, behind the expression of the program.
+		w.edit(func(v *validating) {
+			five := int32(5)
+			v.Webhooks[0].TimeoutSeconds = &five
+		})
+		w.after(0, all("A"))
+		e := w.get().Webhooks[0]
+		if n := len(e.NamespaceSelector.MatchExpressions); n != 61 || len(e.ObjectSelector.MatchExpressions) != 60 || *e.TimeoutSeconds != 10 {
+			t.Errorf("the entry has %d expressions: %+v", n, e)
+		}
+		// Without the expression of the program, the webhook would be called for all namespaces.
+		w.edit(func(v *validating) {
+			v.Webhooks[0].NamespaceSelector.MatchExpressions = v.Webhooks[0].NamespaceSelector.MatchExpressions[:1]
+		})
+		w.after(0, all("A"))
+		if e := w.get().Webhooks[0].NamespaceSelector.MatchExpressions; len(e) != 2 || e[0].Key != "kubernetes.io/metadata.name" {
+			t.Errorf("the expressions are %+v", e)
+		}
+	})
+}
+
+// A platform that takes another way to call a defaulter again is not contradicted.
+func TestReinvocationPolicyOfOthers(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
+		r := w.startLeader("A", boxDefaulter())
+		w.after(0, "| "+defaultEntry+"=A")
+		wrote, never := r.writes.Load(), admissionv1.NeverReinvocationPolicy
+		if _, err := kube.Everywhere[mutating](w.client).Modify(context.Background(), w.name, func(m *mutating) error {
+			m.Webhooks[0].ReinvocationPolicy = &never
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w.after(time.Minute, "| "+defaultEntry+"=A")
+		r.wrote(t, wrote)
+	})
+}
+
+// A field that somebody changes again and again is logged once, with the manager.
+func TestContestedFieldOfAConfiguration(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		w.create()
+		var log logBuffer
+		r := w.newReplica(w.client, "A", func(c *configpublishing.Config) {
+			c.Contested = contested.NewReporter(slog.New(slog.NewTextHandler(&log, nil)), nil)
+		}, crateValidator())
+		r.elect()
+		r.run(t)
+		for range 20 {
+			w.after(10*time.Second, crateEntry+"=A "+scaleEntry+"=A |")
+			w.edit(func(v *validating) {
+				five := int32(5)
+				v.Webhooks[0].TimeoutSeconds = &five
+			})
+		}
+		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, ".webhooks") || !strings.Contains(text, "somebody") {
+			t.Errorf("the log is %s", text)
+		}
 	})
 }
 

@@ -20,6 +20,7 @@ type Entry struct {
 	FailurePolicy           string                `json:"failurePolicy"`
 	MatchPolicy             string                `json:"matchPolicy"`
 	NamespaceSelector       *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+	ObjectSelector          *metav1.LabelSelector `json:"objectSelector,omitempty"`
 	SideEffects             string                `json:"sideEffects"`
 	TimeoutSeconds          int32                 `json:"timeoutSeconds"`
 	AdmissionReviewVersions []string              `json:"admissionReviewVersions"`
