@@ -53,6 +53,7 @@ func (p *installPlan) complete() (*manifests.Options, error) {
 	p.addElection()
 	p.addProbes()
 	p.addFeatures()
+	p.checkHostNetwork()
 	p.args = append(p.args, p.options.manifests.args...)
 	p.needs.Rules = append(slices.Clone(p.needs.Rules),
 		retentionRules(p.parts, p.options.namespaces, p.name, p.namespace)...)
@@ -109,17 +110,43 @@ func (p *installPlan) checkPod() {
 	if p.options.manifests.Replicas < 1 {
 		p.recordError(fmt.Errorf("--replicas is %d: give at least 1", p.options.manifests.Replicas))
 	}
-	if p.options.manifests.MemoryLimit != "" {
-		if _, err := manifests.ParseMemory(p.options.manifests.MemoryLimit); err != nil {
-			p.recordError(fmt.Errorf("--memory-limit: %w", err))
-		}
-	}
-	if p.options.manifests.CPULimit != "" && !isCPU(p.options.manifests.CPULimit) {
-		p.recordError(fmt.Errorf("--cpu-limit: %q is no amount of processor time: write it as 500m or 2",
-			p.options.manifests.CPULimit))
-	}
+	p.checkAmounts()
 	if p.options.manifests.kustomize != "" && p.options.manifests.helm != "" {
 		p.recordError(errors.New("--kustomize and --helm exclude each other: run the command twice"))
+	}
+}
+
+// checkAmounts checks the limits and the requests of the container.
+func (p *installPlan) checkAmounts() {
+	m := &p.options.manifests
+	for _, each := range [][2]string{{"--memory-limit", m.MemoryLimit}, {"--memory-request", m.MemoryRequest}} {
+		if _, err := manifests.ParseMemory(each[1]); each[1] != "" && err != nil {
+			p.recordError(fmt.Errorf("%s: %w", each[0], err))
+		}
+	}
+	for _, each := range [][2]string{{"--cpu-limit", m.CPULimit}, {"--cpu-request", m.CPURequest}} {
+		if each[1] != "" && !isCPU(each[1]) {
+			p.recordError(fmt.Errorf("%s: %q is no amount of processor time: write it as 500m or 2", each[0], each[1]))
+		}
+	}
+}
+
+// checkHostNetwork checks the flags of a program in the network of its nodes, where everybody who reaches a node reaches
+// the program.
+func (p *installPlan) checkHostNetwork() {
+	m, pages := &p.options.manifests, p.features.program.Pages
+	if !m.HostNetwork {
+		return
+	}
+	if pages.Address != "" && !pages.IsChecked {
+		p.recordError(errors.New("--host-network would show the pages of --listen to everybody who reaches the node: give --listen-secure in place of --listen"))
+	}
+	if m.NetworkPolicy {
+		p.recordError(errors.New("--host-network and --network-policy exclude each other: no NetworkPolicy holds for the network of the nodes"))
+	}
+	if p.options.install.namespace != "" {
+		p.brought.Notes = append(p.brought.Notes, "the namespace "+p.namespace+
+			" must allow the Pod Security Standard privileged, because the Pods have the network of their nodes")
 	}
 }
 

@@ -388,6 +388,114 @@ func TestManifestsForACompany(t *testing.T) {
 	}
 }
 
+// Where and as whom the Pods run is a flag. No user is printed without one: OpenShift gives each namespace its own range of
+// users, and refuses others.
+func TestPlacementOfManifests(t *testing.T) {
+	t.Parallel()
+	args := []string{
+		"manifests", "--image=i:1", "--node-selector=example.com/pool=operators", "--toleration=dedicated=operators:NoSchedule", "--toleration=spot",
+		"--affinity={podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname}]}}",
+		"--pod-label=team=platform", "--pod-annotation=example.com/scrape=yes", "--memory-request=128Mi", "--cpu-request=100m",
+	}
+	status, stdout, stderr := call(args, Watcher[gadget](idle))
+	if status != 0 || stderr != "" {
+		t.Fatalf("status %d, %s", status, stderr)
+	}
+	d := deploymentOf(t, stdout, "gadgets")
+	template, pod := d.Spec.Template, d.Spec.Template.Spec
+	context := pod.SecurityContext
+	if context.RunAsUser != nil || context.RunAsGroup != nil || context.FSGroup != nil || context.RunAsNonRoot == nil || !*context.RunAsNonRoot {
+		t.Errorf("the security context is %+v", context)
+	}
+	want := []corev1.Toleration{
+		{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "operators", Effect: corev1.TaintEffectNoSchedule},
+		{Key: "spot", Operator: corev1.TolerationOpExists},
+	}
+	if diff := cmp.Diff(want, pod.Tolerations); diff != "" {
+		t.Errorf("the tolerations differ:\n%s", diff)
+	}
+	requests := pod.Containers[0].Resources.Requests
+	if pod.NodeSelector["example.com/pool"] != "operators" || pod.NodeSelector["kubernetes.io/os"] != "linux" ||
+		pod.Affinity.NodeAffinity == nil || len(pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) != 1 ||
+		template.Labels["team"] != "platform" || template.Annotations["example.com/scrape"] != "yes" ||
+		d.Spec.Selector.MatchLabels["team"] != "" || requests.Memory().String() != "128Mi" || requests.Cpu().String() != "100m" {
+		t.Errorf("the Deployment is %+v", d.Spec)
+	}
+	_, stdout, _ = call([]string{"manifests", "--image=i:1", "--run-as-user=65532"}, Watcher[gadget](idle))
+	if user := deploymentOf(t, stdout, "gadgets").Spec.Template.Spec.SecurityContext.RunAsUser; user == nil || *user != 65532 {
+		t.Errorf("the user is %v", user)
+	}
+	for flag, want := range map[string]string{
+		"--run-as-user=0": "other than root", "--run-as-user=web": "write it as 65532", "--node-selector=a": "write it as",
+		"--toleration=a:Never": "NoSchedule", "--affinity=near": "no affinity", "--affinity={pods: {}}": `no field "pods"`,
+		"--pod-label=app.kubernetes.io/name=a": "leave it out", "--pod-annotation=a": "example.com/team=platform",
+		"--memory-request=much": "--memory-request", "--cpu-request=fast": "--cpu-request",
+	} {
+		if status, stdout, stderr := call([]string{"manifests", "--image=i:1", flag}, Watcher[gadget](idle)); status == 0 || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%s: status %d, %s", flag, status, stderr)
+		}
+	}
+}
+
+// The rules of OpenShift's SCC restricted-v2, which all users have: see
+// https://docs.openshift.com/container-platform/latest/authentication/managing-security-context-constraints.html. An SCC
+// refuses a Pod that names a user outside of the range of its namespace.
+func TestManifestsUnderRestrictedV2(t *testing.T) {
+	t.Parallel()
+	_, stdout, _ := call(strings.Fields("manifests --image i:1 --listen :8080 --volume secret/a=/a --volume configmap/b=/b --volume emptydir=/c --volume persistentvolumeclaim/d=/d"), Watcher[gadget](idle))
+	pod := deploymentOf(t, stdout, "gadgets").Spec.Template.Spec
+	if pod.HostNetwork || pod.HostPID || pod.HostIPC || pod.SecurityContext.RunAsUser != nil || pod.SecurityContext.FSGroup != nil ||
+		pod.SecurityContext.SELinuxOptions != nil || pod.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("the Pod is %+v", pod)
+	}
+	for _, v := range pod.Volumes {
+		if v.HostPath != nil || v.Secret == nil && v.ConfigMap == nil && v.EmptyDir == nil && v.PersistentVolumeClaim == nil {
+			t.Errorf("the volume is %+v", v)
+		}
+	}
+	for _, c := range append(pod.InitContainers, pod.Containers...) {
+		s := c.SecurityContext
+		for _, port := range c.Ports {
+			if port.HostPort != 0 {
+				t.Errorf("the port is %+v", port)
+			}
+		}
+		if s.RunAsUser != nil || s.Privileged != nil && *s.Privileged || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation ||
+			!slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(s.Capabilities.Add) > 0 {
+			t.Errorf("the container is %+v", c)
+		}
+	}
+}
+
+// In the network of the nodes each port is one of the node, so an update ends a Pod before it starts the next one.
+func TestManifestsInTheHostNetwork(t *testing.T) {
+	t.Parallel()
+	status, stdout, stderr := call(strings.Fields("manifests --image i:1 --host-network --replicas 1"), Watcher[gadget](idle))
+	if status != 0 || stderr != "" {
+		t.Fatalf("status %d, %s", status, stderr)
+	}
+	checkText(t, "the stream", stdout, []string{"pod-security.kubernetes.io/enforce: privileged"})
+	d := deploymentOf(t, stdout, "gadgets")
+	pod, update := d.Spec.Template.Spec, d.Spec.Strategy.RollingUpdate
+	if !pod.HostNetwork || pod.DNSPolicy != corev1.DNSClusterFirstWithHostNet || update.MaxSurge.IntValue() != 0 || update.MaxUnavailable.IntValue() != 1 {
+		t.Errorf("the Deployment is %+v", d.Spec)
+	}
+	for _, port := range pod.Containers[0].Ports {
+		if port.HostPort != port.ContainerPort {
+			t.Errorf("the port %+v is not that of the node", port)
+		}
+	}
+	for args, want := range map[string]string{
+		"--listen :8080": "--listen-secure", "--listen 127.0.0.1:8080": "--listen-secure", "--network-policy": "exclude each other",
+	} {
+		if status, stdout, stderr := call(strings.Fields("manifests --image i:1 --host-network "+args), Watcher[gadget](idle)); status == 0 || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%s: status %d, %s", args, status, stderr)
+		}
+	}
+	_, _, stderr = call(strings.Fields("manifests --image i:1 --host-network --namespace shared"), Watcher[gadget](idle))
+	checkText(t, "the notes", stderr, []string{"the namespace shared must allow the Pod Security Standard privileged"})
+}
+
 // The texts of a Secret stay texts in manifests: a chart has placeholders in them, which base64 would hide.
 func TestStringDataOfManifests(t *testing.T) {
 	t.Parallel()

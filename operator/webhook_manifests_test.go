@@ -295,6 +295,10 @@ func TestWebhookFlagsThatAreWrong(t *testing.T) {
 		"--webhooks= --webhook-secret a":  {1, []string{"serves no webhooks"}},
 		"--webhook-cert c":                {2, []string{"--webhook-key"}},
 		"--webhook-secret No_Name":        {2, []string{"the name of the Secret"}},
+		"--webhook-port 0":                {2, []string{"no port", "9443"}},
+		"--webhook-port 8081":             {1, []string{"the port 8081", "another port"}}, // the health has it
+		"--webhook-port 1 --webhooks :2":  {1, []string{"exclude each other"}},
+		"--webhook-port 10250":            {0, nil},
 		"--webhooks :9443 --webhook-cert c --webhook-key k --webhook-secret s": {1, []string{"exclude each other"}},
 	} {
 		status, stdout, stderr := operator.Call(append([]string{"manifests", "--image=i:1"}, strings.Fields(args)...), gadgetWebhooks()...)
@@ -314,7 +318,7 @@ func TestWebhookFlagsThatAreWrong(t *testing.T) {
 func TestHelpAboutWebhooks(t *testing.T) {
 	t.Parallel()
 	_, with, _ := operator.Call([]string{"--help"}, gadgetWebhooks()...)
-	operator.CheckText(t, "the help", with, []string{"gadgets revoke-webhook-authority", "--webhooks ADDRESS", "--webhook-service NAME", "--webhook-cert FILE", "--webhook-entries", "--webhook-annotation KEY=VALUE", "--webhook-secret NAME"})
+	operator.CheckText(t, "the help", with, []string{"gadgets revoke-webhook-authority", "--webhooks ADDRESS", "--webhook-service NAME", "--webhook-cert FILE", "--webhook-entries", "--webhook-annotation KEY=VALUE", "--webhook-secret NAME", "--webhook-port N"})
 	if _, without, _ := operator.Call([]string{"--help"}, operator.Watcher[operator.Gadget](operator.Idle)); strings.Contains(without, "webhook") {
 		t.Errorf("without webhooks the help is\n%s", without)
 	}
@@ -329,7 +333,7 @@ func TestChartOfWebhooks(t *testing.T) {
 	}
 	text := operator.Read(t, filepath.Join(dir, "templates", "manifests.yaml"))
 	operator.CheckText(t, "the chart", text, []string{
-		`"--webhooks=:9443" (print "--webhook-service=" .Release.Name "")`, "name: '{{ .Release.Name }}-webhooks'", "- '{{ .Release.Name }}-webhooks'",
+		`(print "--webhooks=:" (int (.Values.webhookPort | default 9443))) (print "--webhook-service=" .Release.Name "")`, "name: '{{ .Release.Name }}-webhooks'", "- '{{ .Release.Name }}-webhooks'",
 		"kind: ValidatingWebhookConfiguration", "name: '{{ .Release.Name }}.{{ .Release.Namespace }}'", "      name: {{ toJson .Release.Name }}\n      namespace: {{ toJson .Release.Namespace }}\n      path: /validate",
 	})
 	if keep := os.Getenv("YARE_TEST_CHART"); keep != "" {

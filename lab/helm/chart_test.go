@@ -13,6 +13,8 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common/util"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -183,5 +185,48 @@ func TestValuesThatAreMissing(t *testing.T) {
 	}
 	if last := objects[len(objects)-1]; last["kind"] != "Deployment" {
 		t.Errorf("the last object is %v", last)
+	}
+}
+
+// Labels and annotations of Pods, a user, and the network of the nodes are values.
+func TestPodValues(t *testing.T) {
+	t.Parallel()
+	program, dir := build(t, "cronjob"), t.TempDir()
+	run(t, program, "manifests", "--helm", dir, "--image", image, "--toleration=spot")
+	objects, err := render(t, dir, map[string]any{
+		"podLabels": map[string]any{"team": "platform", "app.kubernetes.io/name": "other"}, "podAnnotations": map[string]any{"example.com/a": "b"},
+		"runAsUser": 1000, "hostNetwork": true, "webhookPort": 10250,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := yaml.Marshal(objects[len(objects)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d appsv1.Deployment
+	if err := yaml.UnmarshalStrict(content, &d); err != nil {
+		t.Fatal(err)
+	}
+	pod, labels := d.Spec.Template.Spec, d.Spec.Template.Labels
+	if labels["team"] != "platform" || labels["app.kubernetes.io/name"] != "cronjob" || labels["app.kubernetes.io/instance"] != "shop" ||
+		d.Spec.Template.Annotations["example.com/a"] != "b" || *pod.SecurityContext.RunAsUser != 1000 || len(pod.Tolerations) != 1 {
+		t.Errorf("the Pods are %+v", d.Spec.Template)
+	}
+	update := d.Spec.Strategy.RollingUpdate
+	if !pod.HostNetwork || pod.DNSPolicy != corev1.DNSClusterFirstWithHostNet || update.MaxSurge.IntValue() != 0 || update.MaxUnavailable.IntValue() != 1 {
+		t.Errorf("the network is not that of the nodes: %+v", d.Spec)
+	}
+	for _, port := range pod.Containers[0].Ports {
+		if port.HostPort != port.ContainerPort || port.Name == "webhooks" && port.ContainerPort != 10250 {
+			t.Errorf("the port is %+v", port)
+		}
+	}
+	if !slices.Contains(pod.Containers[0].Args, "--webhooks=:10250") {
+		t.Errorf("the arguments are %q", pod.Containers[0].Args)
+	}
+	run(t, program, "manifests", "--helm", dir, "--image", image, "--listen=:8080")
+	if _, err := render(t, dir, map[string]any{"hostNetwork": true}); err == nil || !strings.Contains(err.Error(), "--listen-secure") {
+		t.Errorf("pages for everybody: %v", err)
 	}
 }

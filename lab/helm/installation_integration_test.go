@@ -394,6 +394,7 @@ func TestInstallationsAreRemoved(t *testing.T) {
 	helm4, helm3 := s.helm("v4"), s.helm("v3")
 	byHelm := func(helm func(args ...string)) func() {
 		return func() {
+			helm("lint", "--strict", s.chart)
 			helm("install", release, s.chart, "--create-namespace")
 			s.start()
 			s.mustServe()

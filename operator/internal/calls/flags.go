@@ -3,6 +3,7 @@ package calls
 import (
 	"cmp"
 	"errors"
+	"strconv"
 
 	"github.com/yare-go/yare/internal/feature"
 )
@@ -21,6 +22,8 @@ type flags struct {
 	hasEntries bool
 	// secret is the Secret with the certificate for an installation, or empty.
 	secret string
+	// port is where the Pods of an installation serve their webhooks, or 0 for the port of address.
+	port int
 	// annotations are those of the webhook configurations.
 	annotations map[string]string
 }
@@ -45,7 +48,19 @@ func (f *flags) all() []feature.Flag {
 		{Name: "webhook-secret", Set: feature.SetLabel(&f.secret, "the name of the Secret"),
 			Help: "the Secret with the certificate for --webhooks: tls.crt and tls.key. The program then issues no certificate " +
 				"and publishes nothing, and the configurations are printed with their entries"},
+		{Name: "webhook-port", Set: f.setPort,
+			Help: "where the Pods serve the webhooks, such as 10250 for API servers that reach no other port. Default: 9443"},
 	}
+}
+
+// setPort sets the port of an installation.
+func (f *flags) setPort(text string) error {
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || port == 0 {
+		return errors.New("it is no port: write it as 9443")
+	}
+	f.port = int(port)
+	return nil
 }
 
 // setAddress sets the address to listen on. An empty text means that the webhooks are not served.

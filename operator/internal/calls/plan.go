@@ -39,6 +39,10 @@ func (p *planner) install() error {
 		return err
 	}
 	used := []int{p.pagesPort, p.plan.ProbesPort}
+	if p.flags.port != 0 {
+		port = p.flags.port
+		p.plan.Args = append(p.plan.Args, "--webhooks=:"+strconv.Itoa(port))
+	}
 	if port == 0 {
 		for port = 9443; slices.Contains(used, port); port++ {
 		}
@@ -86,6 +90,8 @@ func (p *planner) check() error {
 	case p.flags.isOff() && (p.flags.hasEntries || p.flags.secret != "" || len(p.flags.annotations) > 0):
 		return errors.New(
 			`--webhooks "" serves no webhooks: leave out --webhook-entries, --webhook-secret and --webhook-annotation`)
+	case p.flags.port != 0 && p.flags.isGiven:
+		return errors.New("--webhook-port and --webhooks exclude each other: both name the port")
 	case p.flags.secret != "" && p.flags.cert != "":
 		return errors.New("--webhook-secret and --webhook-cert exclude each other: both name the certificate")
 	case p.flags.service != "" && p.flags.service != p.plan.Name:

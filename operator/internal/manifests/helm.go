@@ -2,6 +2,8 @@ package manifests
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +24,7 @@ const (
 // HelmNamespace. The values of a release decide whether it has the objects that are made on request.
 func ForHelm(o *Options) *Options {
 	c := *o
-	c.ManagedBy, c.OwnNamespace = helmService, false
+	c.ManagedBy, c.OwnNamespace, c.HostNetwork, c.runAsUser = helmService, false, false, 0
 	c.Replicas = max(o.Replicas, 2)
 	c.NetworkPolicy, c.ServiceMonitor = true, true
 	return &c
@@ -39,6 +41,7 @@ func WriteChart(dir string, o *Options, objects []Object) error {
 			"replicas": o.Replicas, "args": []any{},
 			"env": []any{}, "envFrom": []any{}, "volumes": []any{}, "volumeMounts": []any{},
 			"crds": true, "networkPolicy": o.NetworkPolicy, "serviceMonitor": o.ServiceMonitor,
+			"podLabels": Object{}, "podAnnotations": Object{}, "hostNetwork": o.HostNetwork, "runAsUser": nil,
 		},
 		expressions: []string{
 			"{{", `{{ "{{" }}`, // the texts of authors are no templates
@@ -47,7 +50,13 @@ func WriteChart(dir string, o *Options, objects []Object) error {
 			quoted(helmService), "{{ .Release.Service }}",
 		},
 	}
+	if o.runAsUser > 0 {
+		c.values["runAsUser"] = o.runAsUser
+	}
 	text := header + o.Program + " manifests --helm, which makes this file anew.\n"
+	if o.Port > 0 && !o.HasTLS {
+		text += "{{- if .Values.hostNetwork }}{{ fail \"hostNetwork would show the pages of --listen to everybody who reaches the node: make the chart with --listen-secure\" }}{{ end }}\n"
+	}
 	for _, object := range objects {
 		if Kind(object) == "Namespace" {
 			continue // helm install --create-namespace makes it
@@ -57,7 +66,7 @@ func WriteChart(dir string, o *Options, objects []Object) error {
 		if err != nil {
 			return fmt.Errorf("write the %s %s: %w", Kind(object), Name(object), err)
 		}
-		template := "---\n" + addRanges(strings.NewReplacer(c.expressions...).Replace(string(document)))
+		template := "---\n" + addConditions(addRanges(strings.NewReplacer(c.expressions...).Replace(string(document))))
 		if condition != "" {
 			template = "{{- if " + condition + " }}\n" + template + "{{- end }}\n"
 		}
@@ -118,6 +127,7 @@ func (c *chart) addValues(object Object, isUserRole bool) (condition string) {
 			c.addValue(spec, name, "toJson .Values."+name)
 		}
 		appendTo(spec, "volumes", []any{rangeOf("volumes")})
+		c.addPodValues(object)
 		if containers, ok := spec["containers"].([]any); ok && len(containers) > 0 {
 			if container, ok := containers[0].(Object); ok {
 				c.addContainerValues(container)
@@ -125,6 +135,54 @@ func (c *chart) addValues(object Object, isUserRole bool) (condition string) {
 		}
 	}
 	return ""
+}
+
+// addPodValues puts placeholders into a Deployment for what is written at its Pods, and for the network of the nodes:
+// see [useHostNetwork].
+func (c *chart) addPodValues(deployment Object) {
+	spec, metadata := PodSpec(deployment), ObjectAt(deployment, "spec", "template", "metadata")
+	for value, name := range map[string]string{"podLabels": "labels", "podAnnotations": "annotations"} {
+		given := "dict"
+		members := ObjectAt(metadata, name)
+		for _, key := range slices.Sorted(maps.Keys(members)) {
+			given += " " + strconv.Quote(key) + " " + textExpression(fmt.Sprint(members[key]))
+		}
+		c.addValueNamed(value, metadata, name, "toJson (merge ("+given+") (.Values."+value+" | default dict))")
+	}
+	c.addValueNamed("runAsUser", ObjectAt(spec, "securityContext"), when("runAsUser", "runAsUser"), "toJson .Values.runAsUser")
+	spec[when("hostNetwork", "hostNetwork")], spec[when("dnsPolicy", "hostNetwork")] = true, "ClusterFirstWithHostNet"
+	for _, port := range containerPorts(spec) {
+		if port["name"] == "webhooks" {
+			c.addValueNamed("webhookPort", port, "containerPort", webhookPort(port["containerPort"]))
+		}
+		port[when("hostPort", "hostNetwork")] = port["containerPort"]
+	}
+	update := ObjectAt(deployment, "spec", "strategy", "rollingUpdate")
+	for name, inHost := range map[string]string{"maxSurge": "0", "maxUnavailable": "1"} {
+		c.expressions = append(c.expressions, quoted("{helm "+name+"}"),
+			fmt.Sprintf("{{ if .Values.hostNetwork }}%s{{ else }}%v{{ end }}", inHost, update[name]))
+		update[name] = "{helm " + name + "}"
+	}
+}
+
+// webhookPort returns the expression of the port of the webhooks, whose default is the port.
+func webhookPort(port any) string { return fmt.Sprintf("int (.Values.webhookPort | default %v)", port) }
+
+// when returns the name of a member that an object has only if a value of the chart is set.
+func when(member, value string) string { return member + "{when " + value + "}" }
+
+// addConditions replaces the members of [when] in a document by lines with a condition.
+func addConditions(document string) string {
+	lines := strings.Split(document, "\n")
+	for i, line := range lines {
+		before, rest, isConditional := strings.Cut(line, "{when ")
+		value, after, isClosed := strings.Cut(rest, "}")
+		if isConditional && isClosed {
+			indentation := line[:len(line)-len(strings.TrimLeft(line, " "))]
+			lines[i] = indentation + "{{- if .Values." + value + " }}\n" + before + after + "\n" + indentation + "{{- end }}"
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // isForPrometheus reports whether only Prometheus needs an object: the ServiceAccount by which it reads the metrics,
@@ -139,6 +197,10 @@ func (c *chart) addContainerValues(container Object) {
 	given := ""
 	if args, ok := container["args"].([]any); ok {
 		for _, arg := range args {
+			if port, isPort := strings.CutPrefix(fmt.Sprint(arg), "--webhooks=:"); isPort {
+				given += ` (print "--webhooks=:" (` + webhookPort(port) + "))"
+				continue
+			}
 			given += " " + textExpression(fmt.Sprint(arg))
 		}
 	}

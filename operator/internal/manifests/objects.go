@@ -6,6 +6,7 @@
 package manifests
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -66,6 +67,9 @@ type Choices struct {
 	PolicyLabels map[string]string
 	// TLSSecret is the Secret with the certificate of the program, or empty.
 	TLSSecret string
+	// MemoryRequest and CPURequest are empty for the defaults.
+	MemoryRequest, CPURequest string
+	Placement
 	Extras
 }
 
@@ -106,17 +110,23 @@ func Objects(o *Options) ([]Object, error) {
 			objects, err = edit(objects)
 		}
 	}
+	if o.HostNetwork && err == nil {
+		useHostNetwork(objects[len(objects)-1])
+	}
 	return objects, err
 }
 
-// addNamespace adds the Namespace. Its labels ask for the Pod Security Standard "restricted" if the installation has
-// the Namespace for itself.
+// addNamespace adds the Namespace. If the installation has the Namespace for itself, its labels ask for the Pod Security
+// Standard "restricted", or for "privileged" with the network of the nodes, which the other standards refuse.
 func (r *renderer) addNamespace(o *Options) {
 	r.add(namespaceText)
 	if o.OwnNamespace {
-		labels := Object{"pod-security.kubernetes.io/enforce-version": "latest"}
+		labels, standard := Object{"pod-security.kubernetes.io/enforce-version": "latest"}, "restricted"
+		if o.HostNetwork {
+			standard = "privileged"
+		}
 		for _, mode := range []string{"enforce", "warn", "audit"} {
-			labels["pod-security.kubernetes.io/"+mode] = "restricted"
+			labels["pod-security.kubernetes.io/"+mode] = standard
 		}
 		ObjectAt(r.last(), "metadata")["labels"] = labels
 	}
@@ -181,7 +191,8 @@ func (r *renderer) addDeployment(o *Options) {
 	if o.TLSSecret != "" {
 		PodSpec(r.last())["volumes"] = []any{Object{"name": "tls", "secret": Object{"secretName": o.TLSSecret}}}
 	}
-	o.addTo(r.last())
+	o.Extras.addTo(r.last())
+	o.Placement.addTo(r.last())
 	if len(o.PullSecrets) > 0 {
 		var secrets []any
 		for _, name := range o.PullSecrets {
@@ -201,11 +212,12 @@ func bindTo(role, binding Object) {
 
 // replacements returns pairs of a word in the texts and the JSON that takes its place, such as @name@ and "webapp".
 func (o *Options) replacements() []string {
-	requests, limits := Object{"cpu": defaultCPU, "memory": defaultMemory}, Object{}
+	requests := Object{"cpu": cmp.Or(o.CPURequest, defaultCPU), "memory": cmp.Or(o.MemoryRequest, defaultMemory)}
+	limits := Object{}
 	if o.MemoryLimit != "" {
 		limits["memory"] = o.MemoryLimit
 		// A request must not be higher than the limit.
-		if limit, err := ParseMemory(o.MemoryLimit); err == nil && limit < 64<<20 {
+		if limit, err := ParseMemory(o.MemoryLimit); err == nil && limit < 64<<20 && o.MemoryRequest == "" {
 			requests["memory"] = o.MemoryLimit
 		}
 	}

@@ -107,8 +107,6 @@ spec:
       terminationGracePeriodSeconds: @grace@
       securityContext:
         runAsNonRoot: true
-        runAsUser: 65532
-        runAsGroup: 65532
         seccompProfile: {type: RuntimeDefault}
       nodeSelector: {kubernetes.io/os: linux}
       affinity:
