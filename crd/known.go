@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 
@@ -16,8 +17,9 @@ const metaPackage = "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Patterns of types whose text a server does not know. They accept nothing that the decoders
 // of the types refuse.
 const (
-	quantityPattern = `^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`
-	durationPattern = `^[+-]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
+	quantityPattern  = `^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`
+	microTimePattern = `\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
+	durationPattern  = `^[+-]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 )
 
 // qualified returns the full name of a type. Well-known types are recognized by their name: an
@@ -27,14 +29,18 @@ func qualified(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
 // schemaOfWellKnown returns the schema of a type whose JSON differs from its Go declaration.
 func schemaOfWellKnown(t reflect.Type) (s *Schema, isKnown bool, err error) {
 	switch qualified(t) {
-	case "time.Time", metaPackage + ".Time", metaPackage + ".MicroTime":
+	case "time.Time", metaPackage + ".Time":
 		return &Schema{Type: typeString, Format: "date-time"}, true, nil
+	case metaPackage + ".MicroTime": // Go reads six digits of a second, and nothing else
+		return &Schema{Type: typeString, Format: "date-time", Pattern: microTimePattern}, true, nil
 	case "time.Duration":
 		return nil, true, errors.New("encoding/json writes a time.Duration as a number of nanoseconds, which is hard to read; use metav1.Duration, which is text such as 5m")
 	case metaPackage + ".Duration":
 		return &Schema{Type: typeString, Pattern: durationPattern}, true, nil
 	case "k8s.io/apimachinery/pkg/util/intstr.IntOrString":
-		return intOrString(), true, nil
+		s, low, top := intOrString(), float64(math.MinInt32), float64(math.MaxInt32)
+		s.Minimum, s.Maximum = &low, &top // the Go type has an int32, and a quantity has more
+		return s, true, nil
 	case "k8s.io/apimachinery/pkg/api/resource.Quantity":
 		s := intOrString()
 		s.Pattern = quantityPattern

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -242,7 +243,11 @@ func (c *comparer) compareRules(elements []string, before, after schema) {
 	}
 	for _, keyword := range []string{"pattern", "format"} {
 		if now, _ := after[keyword].(string); now != "" && now != before[keyword] {
-			c.add(elements, isAnyValue, "must have the %s %q", keyword, now)
+			concerns := isAnyValue
+			if re, err := regexp.Compile(now); keyword == "pattern" && err == nil {
+				concerns = func(value any) bool { text, isText := value.(string); return isText && !re.MatchString(text) }
+			}
+			c.add(elements, concerns, "must have the %s %q", keyword, now)
 		}
 	}
 	for _, keyword := range []string{"not", "allOf", "anyOf", "oneOf"} {
