@@ -54,8 +54,10 @@ type command struct {
 	passedVariables []string
 	isList          bool
 	stopsPlane      bool
-	isVerbose       bool
-	out             *console.Console
+	// kubernetes and emulated are the versions of the control plane: see [plane.Options].
+	kubernetes, emulated string
+	isVerbose            bool
+	out                  *console.Console
 }
 
 // Command returns the command explore of the program yare. It prints progress to the standard error, and the
@@ -115,6 +117,9 @@ happened, as a rule because the time of --for ended first.`,
 	flags.StringVar(&c.empty, "empty", "", "remove what a run has left in the external system by this shell `COMMAND`")
 	flags.BoolVar(&c.stopsPlane, "plane", false,
 		"also kill the API server and etcd, and pause etcd, in runs of their own after all others")
+	flags.StringVar(&c.kubernetes, "kubernetes", "", "the `MINOR` of Kubernetes: "+strings.Join(plane.Minors(), ", ")+
+		" (default: that of "+plane.KubernetesVariable+", else "+plane.DefaultMinor()+")")
+	flags.StringVar(&c.emulated, "emulate", "", "let Kubernetes "+plane.DefaultMinor()+" have the APIs and feature gates of this older `MINOR`")
 	flags.IntVar(&c.flagSettings.Parallel, "parallel", 0, "the number of runs at a time (default: two to eight for each processor, by the load, or one if the operator writes objects in no namespace)")
 	flags.StringArrayVar(&c.binary.Install, "install", nil, "apply the objects in this `FILE` or folder before (repeatable; default: what the operator prints with crd, and the policies that it prints with manifests)")
 	flags.StringVar(&c.binary.Account, "account", "", "give the operator the permissions of this ServiceAccount, `NAMESPACE/NAME`, which --install makes (default: those of an administrator)")
@@ -165,7 +170,9 @@ func (c *command) execute(ctx context.Context) error {
 	if c.isVerbose {
 		log = os.Stderr
 	}
-	p, err := plane.Start(ctx, plane.Options{Console: c.out, Title: "yare explore", Log: log})
+	p, err := plane.Start(ctx, plane.Options{
+		Finder: plane.Finder{Kubernetes: c.kubernetes}, Emulate: c.emulated, Console: c.out, Title: "yare explore", Log: log,
+	})
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,10 @@ type Cluster struct {
 // with the process.
 var shared = sync.OnceValues(func() (*Cluster, error) {
 	if path := os.Getenv(kubeconfigVariable); path != "" {
+		if minor := os.Getenv(plane.KubernetesVariable); minor != "" {
+			return nil, fmt.Errorf("%s=%s asks for a control plane, and %s=%s for an existing cluster: unset one of both",
+				plane.KubernetesVariable, minor, kubeconfigVariable, path)
+		}
 		return openExisting(path)
 	}
 	c, err := start(plane.Options{})
@@ -101,6 +105,13 @@ func RealNode(files ...string) Option {
 	})
 }
 
+// Kubernetes sets the minor version of Kubernetes, such as "1.36". The default is that of the environment variable
+// YARE_KUBERNETES, else the newest one that `yare version` lists. A test compiles the newest one only: for another one
+// the test fails with the command that compiles it.
+func Kubernetes(minor string) Option {
+	return optionFunc(func(o *plane.Options) { o.Finder.Kubernetes = minor })
+}
+
 // New starts a control plane for t alone, and ends it after t. The test may stop and break
 // components of it. On an existing cluster (see YARETEST_KUBECONFIG) New skips t.
 func New(t testing.TB, options ...Option) *Cluster {
@@ -124,6 +135,7 @@ func New(t testing.TB, options ...Option) *Cluster {
 // start starts a control plane.
 func start(o plane.Options) (*Cluster, error) {
 	o.Console = console.ForTests("yaretest")
+	o.Finder.BuildsDefaultOnly = true
 	// The first build takes minutes. The timeout of a test does not count here.
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()

@@ -47,6 +47,7 @@ others.`,
 	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "",
 		"write the access to the cluster to this `FILE` (default: one in a temporary folder)")
 	cmd.Flags().IntVar(&o.Nodes, "nodes", 0, "number of simulated nodes (default: the control plane's)")
+	addMinorFlags(cmd, &o.Kubernetes, &o.Emulate)
 	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false,
 		"show the control plane's own log, and each reconcile of the operator in full")
 	cmd.Flags().BoolVar(&o.UntilReady, "until-ready", false, "end with status 0 when everything in the samples is ready")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -86,15 +87,15 @@ kept in your cache folder.`,
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of yare and of the Go it was built with",
+		Short: "Print the versions of yare, of the Go it was built with, and of its control planes",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			version := plane.OwnVersion()
 			if version == "" {
 				version = "(built from a folder)"
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "yare %s, %s %s/%s\n",
-				version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "yare %s, %s %s/%s\ncontrol planes of Kubernetes %s (default %s)\n",
+				version, runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(plane.Minors(), ", "), plane.DefaultMinor())
 			return err
 		},
 	}

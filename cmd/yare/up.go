@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,7 @@ programs (Debian and Ubuntu: containerd nftables containernetworking-plugins). T
 images; it gets them from tar files, such as yare image -o writes.`,
 		Example: `  yare up
   yare up --kubeconfig /tmp/cluster.yaml --nodes 3
+  yare up --kubernetes 1.36
   yare up --real-node --load /tmp/webapp.tar`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -48,11 +50,20 @@ images; it gets them from tar files, such as yare image -o writes.`,
 	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "",
 		"write the access to the cluster to this `FILE` (default: one in a temporary folder)")
 	cmd.Flags().IntVar(&o.Nodes, "nodes", 0, "number of simulated nodes (default: the control plane's)")
+	addMinorFlags(cmd, &o.Finder.Kubernetes, &o.Emulate)
 	cmd.Flags().BoolVar(&o.RealNode, "real-node", false,
 		"run Pods on a real node in place of simulated ones (Linux, root)")
 	cmd.Flags().StringArrayVar(&o.Images, "load", nil, "give the image in this tar `FILE` to the real node (repeatable)")
 	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "show the control plane's own log")
 	return cmd
+}
+
+// addMinorFlags adds the flags for the version of Kubernetes.
+func addMinorFlags(cmd *cobra.Command, minor, emulated *string) {
+	cmd.Flags().StringVar(minor, "kubernetes", "", "the `MINOR` of Kubernetes, which is compiled once: "+
+		strings.Join(plane.Minors(), ", ")+" (default: that of "+plane.KubernetesVariable+", else "+plane.DefaultMinor()+")")
+	cmd.Flags().StringVar(emulated, "emulate", "", "let Kubernetes "+plane.DefaultMinor()+
+		" have the APIs and feature gates of this older `MINOR`; its code stays, so it proves nothing about that minor")
 }
 
 func verboseLog(verbose bool) io.Writer {

@@ -27,6 +27,8 @@ type builder struct {
 	tool    goTool
 	src     source
 	console *console.Console
+	// mayNotBuild makes it an error if the binary is not in the cache.
+	mayNotBuild bool
 	// kubernetes is the version of Kubernetes that the source requires. It is "" if it is not
 	// known yet, or if the source requires none.
 	kubernetes string
@@ -40,7 +42,7 @@ func newBuilder(m Module, env environment, src source, out *console.Console) (bu
 	}
 	b := builder{module: m, tool: tool, src: src, console: out}
 	if src.dir != "" {
-		b.kubernetes, err = b.kubernetesVersion(filepath.Join(src.dir, "go.mod"))
+		b.kubernetes, err = b.kubernetesVersion(filepath.Join(src.dir, src.goMod()))
 	}
 	return b, err
 }
@@ -55,6 +57,9 @@ func (b builder) buildInto(ctx context.Context, binaries cache) (string, error) 
 		return "", fmt.Errorf("look for %s that is already built: %w", b.module.Title, err)
 	}
 	return binaries.getOrBuild(ctx, key, func(ctx context.Context, dir string) error {
+		if b.mayNotBuild {
+			return &NotBuiltError{b.module, b.src.minor}
+		}
 		err := b.build(ctx, dir)
 		// The compiled source may be neither the source before nor the source after.
 		if after, keyErr := b.key(ctx); ctx.Err() == nil && keyErr == nil && after != key {
@@ -69,7 +74,11 @@ func (b builder) build(ctx context.Context, dir string) error {
 	started := time.Now()
 	task := b.console.Task()
 	defer task.Done()
-	b.console.Printf("compiling %s %s", b.module.Title, b.module.FirstBuild)
+	title := b.module.Title
+	if b.src.minor != "" {
+		title += " of Kubernetes " + b.src.minor
+	}
+	b.console.Printf("compiling %s %s", title, b.module.FirstBuild)
 
 	var args []string
 	env := b.tool.buildEnv()
@@ -80,16 +89,28 @@ func (b builder) build(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		if b.kubernetes, err = b.kubernetesVersion(downloaded.GoMod); err != nil {
+		goMod := downloaded.GoMod
+		if b.src.minor != "" {
+			goMod = filepath.Join(downloaded.Dir, b.src.goMod())
+		}
+		if b.kubernetes, err = b.kubernetesVersion(goMod); err != nil {
 			return err
 		}
 		source, workdir = downloaded.Dir, dir
-		env = append(env, "GOBIN="+dir)
-		args = append(append([]string{"install", "-v"}, buildFlags(b.kubernetes)...),
-			b.module.modulePath()+"@"+downloaded.Version)
-	} else {
-		args = append(append([]string{"build", "-v", "-o", filepath.Join(dir, b.module.Folder)}, buildFlags(b.kubernetes)...),
-			".")
+		if b.src.minor == "" {
+			env = append(env, "GOBIN="+dir)
+			args = append(append([]string{"install", "-v"}, buildFlags(b.kubernetes)...),
+				b.module.modulePath()+"@"+downloaded.Version)
+		} else { // go install PACKAGE@VERSION takes the go.mod of the version only
+			source, workdir = filepath.Join(dir, "source"), filepath.Join(dir, "source")
+			if err := os.CopyFS(source, os.DirFS(downloaded.Dir)); err != nil {
+				return fmt.Errorf("copy the source of %s: %w", b.module.Title, err)
+			}
+		}
+	}
+	if args == nil {
+		args = append(append([]string{"build", "-v", "-o", filepath.Join(dir, b.module.Folder)}, b.minorFlags()...),
+			append(buildFlags(b.kubernetes), ".")...)
 	}
 
 	last, step := durations.Default(), "compile "+b.module.Title
@@ -117,8 +138,18 @@ func (b builder) build(ctx context.Context, dir string) error {
 // countPackages returns the number of packages of the program whose source is in dir. p shows the downloads of modules.
 func (b builder) countPackages(ctx context.Context, p *buildProgress, dir string, env []string) (int, error) {
 	var out strings.Builder
-	err := b.tool.run(ctx, dir, env, &out, p, "list", "-deps", "-f", "{{.ImportPath}}", ".")
+	args := append(append([]string{"list"}, b.minorFlags()...), "-deps", "-f", "{{.ImportPath}}", ".")
+	err := b.tool.run(ctx, dir, env, &out, p, args...)
 	return strings.Count(out.String(), "\n"), err
+}
+
+// minorFlags returns the flags of the go command for the requirements of a minor version that is not the default. A tag
+// such as kubernetes1.36 chooses the code that differs.
+func (b builder) minorFlags() []string {
+	if b.src.minor == "" {
+		return nil
+	}
+	return []string{"-modfile=" + b.src.goMod(), "-tags=kubernetes" + b.src.minor}
 }
 
 // downloadedModule is the output of `go mod download -json`.
@@ -217,6 +248,9 @@ func (b builder) key(ctx context.Context) (string, error) {
 		}
 	}
 	write("1", goVersion, runtime.GOOS, runtime.GOARCH)
+	if b.src.minor != "" {
+		write("minor", b.src.minor)
+	}
 	if b.src.version != "" {
 		write("version", b.src.version)
 		write(buildFlags("")...)

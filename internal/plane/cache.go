@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// The binary of the control plane is some 150 MB; a few are kept, for those who go back and
-	// forth between branches or Go versions.
-	keptBinaries = 3
+	// The binary of the control plane is some 190 MB; a few are kept, for those who go back and
+	// forth between branches, Go versions or minor versions of Kubernetes.
+	keptBinaries = 5
 	// Younger binaries are kept in any case, because somebody may be about to start one.
 	keptFor = time.Hour
 )

@@ -142,7 +142,7 @@ func TestPruneKeepsWhatIsUsed(t *testing.T) {
 	t.Parallel()
 	c := cache{module: ControlPlane(), dir: t.TempDir()}
 	long := time.Now().Add(-48 * time.Hour)
-	for i, key := range []string{"recent", "older", "running", "oldest"} {
+	for i, key := range []string{"recent", "older", "third", "fourth", "running", "oldest"} {
 		writeTree(t, c.dir, map[string]string{key + "/" + binaryName: "x"})
 		used := long.Add(-time.Duration(i) * time.Hour)
 		if err := os.Chtimes(filepath.Join(c.dir, key, binaryName), used, used); err != nil {
@@ -164,7 +164,7 @@ func TestPruneKeepsWhatIsUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]bool{"new": true, "recent": true, "older": true, "running": true, "oldest": false} {
+	for key, want := range map[string]bool{"new": true, "recent": true, "older": true, "third": true, "fourth": true, "running": true, "oldest": false} {
 		_, err := os.Stat(filepath.Join(c.dir, key, binaryName))
 		if (err == nil) != want {
 			t.Errorf("%s is kept: %t, want %t", key, err == nil, want)

@@ -1,6 +1,7 @@
 package plane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,11 @@ type Finder struct {
 	Cache string
 	// Console shows the progress of a build. It may be nil.
 	Console *console.Console
+	// Kubernetes is the minor version of Kubernetes of the control plane: one of [Minors]. The default is that of
+	// [KubernetesVariable], else [DefaultMinor].
+	Kubernetes string
+	// BuildsDefaultOnly makes it an error if a control plane of another minor version has to be built.
+	BuildsDefaultOnly bool
 
 	// version, if it is not empty, stands for the version of this program, for tests. ignoresClone is true if the clone
 	// that this program was built from does not count, for tests.
@@ -38,10 +44,15 @@ func (f Finder) Find(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	minor, err := f.minor(sources)
+	if err != nil {
+		return "", err
+	}
 	src, err := sources.find(ctx)
 	if err != nil || src.prebuilt != "" {
 		return src.prebuilt, err
 	}
+	src.minor = minor
 	if f.Cache == "" {
 		if f.Cache, err = cacheFolder(sources.module.Folder); err != nil {
 			return "", err
@@ -53,12 +64,32 @@ func (f Finder) Find(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		b.mayNotBuild = f.BuildsDefaultOnly && b.src.minor != ""
 		path, err := b.buildInto(ctx, binaries)
 		if !errors.Is(err, errChanged) {
 			return path, err
 		}
 		f.Console.Printf("the source of %s was changed meanwhile; compiling again what changed", sources.module.Title)
 	}
+}
+
+// minor returns the minor version of Kubernetes of the program. It is empty for the default.
+func (f Finder) minor(s sourceFinder) (string, error) {
+	if s.module != ControlPlane() {
+		return "", nil
+	}
+	minor := cmp.Or(f.Kubernetes, s.env.value(KubernetesVariable), DefaultMinor())
+	if err := CheckMinor(minor); err != nil {
+		return "", err
+	}
+	if f.Kubernetes != "" && s.env.value(s.module.Variable()) != "" {
+		return "", fmt.Errorf("Kubernetes %s is asked for, and %s names a control plane of its own: unset one of both",
+			minor, s.module.Variable())
+	}
+	if minor == DefaultMinor() {
+		return "", nil
+	}
+	return minor, nil
 }
 
 // sourceFinder returns the sourceFinder of the program, with the defaults of f.

@@ -117,7 +117,7 @@ func environ(more ...string) []string {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		switch name {
-		case ControlPlane().Variable(), ImageBuilder().Variable(), "GOFLAGS", "GOWORK", "PWD", helperVariable:
+		case ControlPlane().Variable(), ImageBuilder().Variable(), KubernetesVariable, "GOFLAGS", "GOWORK", "PWD", helperVariable:
 		default:
 			env = append(env, variable)
 		}

@@ -9,7 +9,9 @@
 package plane
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -41,6 +43,11 @@ type Options struct {
 	NodeBinary string
 	// Images are tar files with images for the real node.
 	Images []string
+	// Emulate is the minor version of Kubernetes whose APIs and feature gates the control plane has. It is empty for its
+	// own.
+	Emulate string
+	// Etcd is the URL of another program that serves the API of etcd. It is empty for an etcd of the plane.
+	Etcd string
 	// APIServerArgs are more arguments for kube-apiserver.
 	APIServerArgs []string
 	// Title is the name of this plane in the list of the user's planes ("yare dev ./book"), in
@@ -83,7 +90,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if o.Finder.Console == nil {
 		o.Finder.Console = o.Console
 	}
-	if err := o.checkRealNode(); err != nil {
+	if err := errors.Join(o.checkMinor(), o.checkRealNode()); err != nil {
 		return nil, err
 	}
 	if o.Binary == "" {
@@ -126,6 +133,25 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	return p, nil
 }
 
+// checkMinor returns an error unless there is a control plane of the minor version, and it can emulate what is asked for.
+func (o *Options) checkMinor() error {
+	minor := cmp.Or(o.Finder.Kubernetes, o.Finder.environ().value(KubernetesVariable))
+	if minor == DefaultMinor() {
+		minor = ""
+	}
+	switch {
+	case minor != "" && CheckMinor(minor) != nil:
+		return CheckMinor(minor)
+	case minor != "" && o.RealNode:
+		return fmt.Errorf("a real node has Kubernetes %s, and %s is asked for: leave one of both out", DefaultMinor(), minor)
+	case o.Emulate == "":
+		return nil
+	case minor != "":
+		return fmt.Errorf("Kubernetes %s emulates other versions, and %s is asked for: leave one of both out", DefaultMinor(), minor)
+	}
+	return CheckEmulated(o.Emulate)
+}
+
 // startProcess starts the process of a control plane.
 func startProcess(o Options) (*Plane, error) {
 	args := []string{"up", "--control"}
@@ -138,6 +164,12 @@ func startProcess(o Options) (*Plane, error) {
 	}
 	if o.Nodes > 0 || o.RealNode {
 		args = append(args, "--nodes", strconv.Itoa(o.Nodes))
+	}
+	if o.Emulate != "" {
+		args = append(args, "--emulate", o.Emulate)
+	}
+	if o.Etcd != "" {
+		args = append(args, "--etcd", o.Etcd)
 	}
 	for _, arg := range o.APIServerArgs {
 		args = append(args, "--apiserver-arg", arg)

@@ -17,6 +17,16 @@ type source struct {
 	dir string
 	// version is a version of the nested module.
 	version string
+	// minor is the minor version of Kubernetes, or empty for that of the go.mod.
+	minor string
+}
+
+// goMod returns the name of the file with the requirements, in the folder of the source.
+func (s source) goMod() string {
+	if s.minor == "" {
+		return "go.mod"
+	}
+	return "kubernetes-" + s.minor + ".mod"
 }
 
 // sourceFinder finds the source of a module's program.

@@ -39,6 +39,14 @@ func serviceAddress() net.IP { return net.IPv4(10, 96, 0, 1) }
 // ports are the ports that the components listen on.
 type ports struct{ apiServer, scheduler int }
 
+// emulation returns the arguments of a component that emulates a minor version, which may be empty.
+func emulation(minor string) []string {
+	if minor == "" {
+		return nil
+	}
+	return []string{"--emulated-version=" + minor}
+}
+
 func etcdArgs(f *Folder) []string {
 	return []string{
 		"--data-dir=" + f.Join("etcd"),
@@ -46,9 +54,9 @@ func etcdArgs(f *Folder) []string {
 	}
 }
 
-func apiServerArgs(f *Folder, p ports, extra []string) []string {
+func apiServerArgs(f *Folder, etcd string, p ports, extra []string) []string {
 	return append([]string{
-		"--etcd-servers=unix://" + f.Join(etcdSocket),
+		"--etcd-servers=" + etcd,
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(p.apiServer),
 		// Without these a machine without a default route cannot start it.

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -21,6 +22,11 @@ type Config struct {
 	Executable string
 	// Nodes is the number of simulated nodes.
 	Nodes int
+	// Emulated is the minor version of Kubernetes whose APIs and feature gates the components have. It is empty for their
+	// own.
+	Emulated string
+	// Etcd is the URL of another program that serves the API of etcd. It is empty for an etcd of the plane.
+	Etcd string
 	// APIServerArgs are more arguments for kube-apiserver.
 	APIServerArgs []string
 	// Log receives a copy of the logs of all components. It may be nil.
@@ -64,7 +70,9 @@ func New(folder *Folder, config Config, now time.Time) (*Plane, error) {
 func (p *Plane) Server() string { return localURL(p.ports.apiServer) }
 
 // EtcdEndpoint returns the URL at which etcd serves.
-func (p *Plane) EtcdEndpoint() string { return "unix://" + p.folder.Join(etcdSocket) }
+func (p *Plane) EtcdEndpoint() string {
+	return cmp.Or(p.config.Etcd, "unix://"+p.folder.Join(etcdSocket))
+}
 
 // DialSocket returns the path of the socket through which the API server dials.
 func (p *Plane) DialSocket() string { return p.folder.Join(dialSocket) }
@@ -80,13 +88,16 @@ func (p *Plane) Specs() []supervise.Spec {
 	}
 	args := map[string][]string{
 		Etcd:              etcdArgs(p.folder),
-		APIServer:         apiServerArgs(p.folder, p.ports, p.config.APIServerArgs),
-		ControllerManager: controllerManagerArgs(p.folder),
-		Scheduler:         schedulerArgs(p.folder, p.ports),
+		APIServer:         apiServerArgs(p.folder, p.EtcdEndpoint(), p.ports, append(emulation(p.config.Emulated), p.config.APIServerArgs...)),
+		ControllerManager: append(controllerManagerArgs(p.folder), emulation(p.config.Emulated)...),
+		Scheduler:         append(schedulerArgs(p.folder, p.ports), emulation(p.config.Emulated)...),
 		Kubelet:           kubeletArgs(p.folder, p.config.Nodes),
 	}
 	var specs []supervise.Spec
 	for _, name := range Components() {
+		if name == Etcd && p.config.Etcd != "" {
+			continue
+		}
 		specs = append(specs, supervise.Spec{
 			Name:  name,
 			Ready: ready[name],

@@ -15,6 +15,8 @@ type options struct {
 	kubeconfig    string
 	dir           string
 	nodes         int
+	emulated      string
+	etcd          string
 	apiServerArgs []string
 	control       bool
 	verbose       bool
@@ -45,6 +47,8 @@ func parse(args []string) (options, error) {
 			o.apiServerArgs = append(o.apiServerArgs, arg)
 			return nil
 		})
+	flags.StringVar(&o.emulated, "emulate", "", "the minor `version` of Kubernetes whose APIs and feature gates the components have, such as 1.34")
+	flags.StringVar(&o.etcd, "etcd", "", "the `URL` of another program that serves the API of etcd (default: an etcd of the plane)")
 	flags.BoolVar(&o.control, "control", false,
 		"speak JSON lines: events and answers on standard output, requests on standard input, whose end stops the plane")
 	flags.BoolVar(&o.verbose, "v", false, "copy the logs of the components to standard error")

@@ -82,7 +82,7 @@ func run(ctx context.Context, o options, stderr io.Writer, reports reporter, com
 	launcher := process.NewLauncher()
 	defer launcher.Close()
 
-	config := layout.Config{Executable: executable, Nodes: o.nodes, APIServerArgs: o.apiServerArgs}
+	config := layout.Config{Executable: executable, Nodes: o.nodes, APIServerArgs: o.apiServerArgs, Emulated: o.emulated, Etcd: o.etcd}
 	if o.verbose {
 		config.Log = stderr
 	}

@@ -47,6 +47,8 @@ type Options struct {
 	Kubeconfig string
 	// Nodes is the number of simulated nodes. 0 is the default of the control plane.
 	Nodes int
+	// Kubernetes and Emulate are the versions of the control plane: see [plane.Options].
+	Kubernetes, Emulate string
 	// Verbose is true to show the log of the control plane too, and the log of the operator in full.
 	Verbose bool
 	// UntilReady is true to end when the samples are ready. Timeout is how long that may take.

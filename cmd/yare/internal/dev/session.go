@@ -102,7 +102,8 @@ func (s *session) begin(ctx context.Context) error {
 	})
 	work.Go(func() {
 		p, err := plane.Start(ctx, plane.Options{
-			Finder:     plane.Finder{Dir: s.builder.target.dir},
+			Finder:     plane.Finder{Dir: s.builder.target.dir, Kubernetes: s.Kubernetes},
+			Emulate:    s.Emulate,
 			Kubeconfig: s.Kubeconfig,
 			Nodes:      s.Nodes,
 			Title:      "yare dev " + s.Dir,
