@@ -83,7 +83,7 @@ func (f Finder) minor(s sourceFinder) (string, error) {
 		return "", err
 	}
 	if f.Kubernetes != "" && s.env.value(s.module.Variable()) != "" {
-		return "", fmt.Errorf("Kubernetes %s is asked for, and %s names a control plane of its own: unset one of both",
+		return "", fmt.Errorf("a control plane of Kubernetes %s is asked for, and %s names another one: unset one of both",
 			minor, s.module.Variable())
 	}
 	if minor == DefaultMinor() {

@@ -43,7 +43,7 @@ func CheckEmulated(minor string) error {
 	newest, _ := strconv.Atoi(strings.TrimPrefix(DefaultMinor(), "1."))
 	number, err := strconv.Atoi(strings.TrimPrefix(minor, "1."))
 	if err != nil || "1."+strconv.Itoa(number) != minor || number < newest-emulatedMinors || number > newest {
-		return fmt.Errorf("Kubernetes %s cannot emulate %q: it emulates 1.%d to %s",
+		return fmt.Errorf("the control plane of Kubernetes %s cannot emulate %q: it emulates 1.%d to %s",
 			DefaultMinor(), minor, newest-emulatedMinors, DefaultMinor())
 	}
 	return nil

@@ -147,7 +147,7 @@ func (o *Options) checkMinor() error {
 	case o.Emulate == "":
 		return nil
 	case minor != "":
-		return fmt.Errorf("Kubernetes %s emulates other versions, and %s is asked for: leave one of both out", DefaultMinor(), minor)
+		return fmt.Errorf("the control plane of Kubernetes %s emulates other versions, and %s is asked for: leave one of both out", DefaultMinor(), minor)
 	}
 	return CheckEmulated(o.Emulate)
 }

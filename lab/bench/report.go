@@ -92,7 +92,12 @@ func writeReport(dir string, results []result) error {
 		}
 		fmt.Fprintf(&text, "\n![%s over the number of objects](plots/%s.svg)\n", name.title, file)
 	}
+	var written []string
 	for _, each := range allRows() {
+		if slices.Contains(written, each.name) { // the curve is a row for each number of objects
+			continue
+		}
+		written = append(written, each.name)
 		for _, objects := range r.objects(each.name) {
 			r.writeSection(&text, &progress, each, objects)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 )
 
@@ -12,7 +13,9 @@ type setup map[string]any
 
 // newSetup returns the setup of this run. Values that cannot be found out are empty.
 func newSetup(ctx context.Context, o options) setup {
-	s := setup{"flags": strings.Join(os.Args[1:], " ")}
+	// Folders are left out: they mean nothing on another machine.
+	folders := regexp.MustCompile(`--?(base|out)[ =]\S+ ?`)
+	s := setup{"flags": folders.ReplaceAllString(strings.Join(os.Args[1:], " "), "")}
 	// A line of go.mod has a name and a version. Cargo.lock has name = "kube" and version = "5.0.0" in two lines.
 	const module, crate = `sed -n 's|.*$0 v|v|p' `, `grep -A1 "^name = \"$0\"" kubers/Cargo.lock | sed -n 's/version = //p' | tr -d '"'`
 	base := o.base
