@@ -18,7 +18,7 @@ import (
 	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/clock"
-	"github.com/yare-go/yare/internal/contested"
+	"github.com/yare-go/yare/internal/feature/contested"
 	"github.com/yare-go/yare/internal/follow"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/internal/contested"
+	"github.com/yare-go/yare/internal/feature/contested"
 	"github.com/yare-go/yare/internal/feature/metrics"
 	"github.com/yare-go/yare/kube/wire"
 )

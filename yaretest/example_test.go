@@ -87,7 +87,7 @@ func ExampleProxy_CutBeforeWrite() {
 // test on an existing cluster skips this.
 func ExampleNew() {
 	test := func(t *testing.T, parts []operator.Part) {
-		options := []yaretest.Option{yaretest.Nodes(2), yaretest.APIServerArgs("--watch-cache=false")}
+		options := []yaretest.Option{yaretest.Kubernetes("1.37"), yaretest.Nodes(2), yaretest.APIServerArgs("--watch-cache=false")}
 		cluster := yaretest.New(t, options...)
 		namespace := cluster.Namespace(t)
 		yaretest.RunParts(t, cluster, parts...)

@@ -1,6 +1,7 @@
 package plane
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -47,6 +48,25 @@ func CheckEmulated(minor string) error {
 			DefaultMinor(), minor, newest-emulatedMinors, DefaultMinor())
 	}
 	return nil
+}
+
+// checkMinorOf returns an error unless there is a control plane of the minor version, and it can emulate what is asked for.
+func checkMinorOf(o *Options) error {
+	minor := cmp.Or(o.Finder.Kubernetes, o.Finder.environ().value(KubernetesVariable))
+	if minor == DefaultMinor() {
+		minor = ""
+	}
+	switch {
+	case minor != "" && CheckMinor(minor) != nil:
+		return CheckMinor(minor)
+	case minor != "" && o.RealNode:
+		return fmt.Errorf("a real node has Kubernetes %s, and %s is asked for: leave one of both out", DefaultMinor(), minor)
+	case o.Emulate == "":
+		return nil
+	case minor != "":
+		return fmt.Errorf("the control plane of Kubernetes %s emulates other versions, and %s is asked for: leave one of both out", DefaultMinor(), minor)
+	}
+	return CheckEmulated(o.Emulate)
 }
 
 // NotBuiltError is the error of a [Finder] that must not build.

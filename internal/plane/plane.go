@@ -9,7 +9,6 @@
 package plane
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +89,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if o.Finder.Console == nil {
 		o.Finder.Console = o.Console
 	}
-	if err := errors.Join(o.checkMinor(), o.checkRealNode()); err != nil {
+	if err := errors.Join(checkMinorOf(&o), o.checkRealNode()); err != nil {
 		return nil, err
 	}
 	if o.Binary == "" {
@@ -131,25 +130,6 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 		}
 	}
 	return p, nil
-}
-
-// checkMinor returns an error unless there is a control plane of the minor version, and it can emulate what is asked for.
-func (o *Options) checkMinor() error {
-	minor := cmp.Or(o.Finder.Kubernetes, o.Finder.environ().value(KubernetesVariable))
-	if minor == DefaultMinor() {
-		minor = ""
-	}
-	switch {
-	case minor != "" && CheckMinor(minor) != nil:
-		return CheckMinor(minor)
-	case minor != "" && o.RealNode:
-		return fmt.Errorf("a real node has Kubernetes %s, and %s is asked for: leave one of both out", DefaultMinor(), minor)
-	case o.Emulate == "":
-		return nil
-	case minor != "":
-		return fmt.Errorf("the control plane of Kubernetes %s emulates other versions, and %s is asked for: leave one of both out", DefaultMinor(), minor)
-	}
-	return CheckEmulated(o.Emulate)
 }
 
 // startProcess starts the process of a control plane.

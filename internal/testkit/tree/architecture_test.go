@@ -39,8 +39,8 @@ var layers = map[string][]string{
 	// It is the sets of fields in managedFields.
 	"internal/jsonscan/fieldset": {"internal/jsonscan/kubejson"},
 	// It finds fields that a program sets back again and again.
-	"internal/contested": {"internal/jsonscan/fieldset", "internal/jsonscan/kubejson", "kube/wire"},
-	"internal/ident":     {},
+	"internal/feature/contested": {"internal/jsonscan/fieldset", "internal/jsonscan/kubejson", "kube/wire"},
+	"internal/ident":             {},
 	// It is the time of a program, which a test can move.
 	"internal/clock": {},
 	// It makes rules of RBAC of what a program needs, and checks requests against them.
@@ -85,11 +85,11 @@ var layers = map[string][]string{
 	// It elects the leader among the replicas of a program.
 	"internal/lease": {"kube", "kube/wire", "internal/follow"},
 
-	"controller": {"kube", "kube/wire", "watch", "internal/contested", "internal/follow", "internal/cache", "internal/access", "internal/clock", "internal/jsonscan", "internal/jsonscan/fieldset", "internal/ident", "internal/logctx"},
+	"controller": {"kube", "kube/wire", "watch", "internal/feature/contested", "internal/follow", "internal/cache", "internal/access", "internal/clock", "internal/jsonscan", "internal/jsonscan/fieldset", "internal/ident", "internal/logctx"},
 	"events":     {"kube", "kube/wire", "controller"},
-	"operator":   {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/contested", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson", "internal/feature"},
+	"operator":   {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/feature/contested", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson", "internal/feature"},
 	featureLayer: {
-		"kube", "kube/wire", "crd", "controller", "internal/access", "internal/cache", "internal/clock", "internal/contested", "internal/feature", "internal/follow",
+		"kube", "kube/wire", "crd", "controller", "internal/access", "internal/cache", "internal/clock", "internal/feature/contested", "internal/feature", "internal/follow",
 		"internal/ident", "internal/jsonscan", "internal/jsonscan/fieldset", "internal/jsonscan/kubejson", "internal/logctx", "operator",
 	},
 	"internal/plane":        {"internal/access"},

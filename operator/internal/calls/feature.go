@@ -25,8 +25,8 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/crd"
-	"github.com/yare-go/yare/internal/contested"
 	"github.com/yare-go/yare/internal/feature"
+	"github.com/yare-go/yare/internal/feature/contested"
 	"github.com/yare-go/yare/internal/feature/metrics"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"

@@ -24,7 +24,7 @@ type keeper struct {
 	deployment *followed.Deployment
 	// deploymentProblem is why the last read of the Deployment in update has failed.
 	deploymentProblem followed.Problem
-	// hasForeign is true for a configuration in which others have expressions: see [entry.hasForeignExpressions].
+	// hasForeign is true for a configuration in which others have expressions: see [hasForeignExpressions].
 	hasForeign [2]bool
 	// isEnding is true from the end of the program on. Then the replica acts as one that does not lead.
 	isEnding bool
@@ -214,7 +214,7 @@ func (k *keeper) logForeign(i int) {
 	}
 	var names []string
 	for _, e := range f.LastKnown.Webhooks {
-		if e.isFor(k.config.Target) && e.hasForeignExpressions() {
+		if e.isFor(k.config.Target) && hasForeignExpressions(&e.fields) {
 			names = append(names, e.fields.Name)
 		}
 	}

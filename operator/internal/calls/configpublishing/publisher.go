@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/yare-go/yare/internal/contested"
+	"github.com/yare-go/yare/internal/feature/contested"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/calls/configuration"
@@ -190,7 +190,7 @@ func (p *Publisher) Status() []Status {
 					continue
 				}
 				own++
-				if e.hasForeignExpressions() {
+				if hasForeignExpressions(&e.fields) {
 					s.ForeignExpressions++
 				}
 				if p.isPublished(e) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/operator/internal/calls/configuration"
 )
 
 // A platform excludes its own objects from the webhooks of its users by expressions that it adds to their selectors. A
@@ -58,8 +60,8 @@ func isExcluding(e metav1.LabelSelectorRequirement) bool {
 }
 
 // hasForeignExpressions reports whether others exclude objects by a selector of e. The program itself never does.
-func (e entry) hasForeignExpressions() bool {
-	for _, s := range []*metav1.LabelSelector{e.fields.NamespaceSelector, e.fields.ObjectSelector} {
+func hasForeignExpressions(e *configuration.Entry) bool {
+	for _, s := range []*metav1.LabelSelector{e.NamespaceSelector, e.ObjectSelector} {
 		if s != nil && slices.ContainsFunc(s.MatchExpressions, isExcluding) {
 			return true
 		}

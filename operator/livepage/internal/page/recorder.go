@@ -7,7 +7,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/cache"
-	"github.com/yare-go/yare/internal/contested"
+	"github.com/yare-go/yare/internal/feature/contested"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )

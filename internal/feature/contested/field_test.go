@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/yare-go/yare/internal/contested"
+	"github.com/yare-go/yare/internal/feature/contested"
 )
 
 func TestSetBack(t *testing.T) {
