@@ -241,7 +241,7 @@ properties:
   o: {type: object, required: [a], properties: {a: {type: string}, b: {type: integer, format: int32}}, default: {a: x}}
   q: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}], default: 100Mi,
     pattern: '^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$'}
-  p: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}], default: 80}
+  p: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}], minimum: -2147483648, maximum: 2147483647, default: 80}
   d: {type: string, default: 5m, pattern: '^[+-]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$'}
   s: {type: string, default: "it's, well"}
   z: {type: string, default: ""}`},
