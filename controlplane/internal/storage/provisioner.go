@@ -65,9 +65,9 @@ func (p *Provisioner) Run(ctx context.Context) {
 			return
 		}
 	}
-	p.informers.StartWithContext(ctx)
+	p.informers.Start(ctx.Done())
 	defer p.informers.Shutdown()
-	p.informers.WaitForCacheSyncWithContext(ctx)
+	p.informers.WaitForCacheSync(ctx.Done())
 	p.workers.Run(ctx)
 }
 

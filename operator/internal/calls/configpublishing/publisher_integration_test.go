@@ -342,6 +342,53 @@ func TestConflictsOnAServer(t *testing.T) {
 	}
 }
 
+// A platform adds an expression, a label and an annotation each second. There is no write of the program after the first
+// seconds, no failed request, and one line in the log. A field that somebody changes is set back, and the log has its path
+// and the field manager.
+func TestPlatformOnAServer(t *testing.T) {
+	t.Parallel()
+	w := newServerWorld(t)
+	if _, err := kube.Everywhere[validating](w.client).Create(t.Context(), &validating{ObjectMeta: metav1.ObjectMeta{Name: w.name, Labels: map[string]string{"app.kubernetes.io/name": "web"}}}); err != nil {
+		t.Fatal(err)
+	}
+	r := w.newReplica(w.account, "A", func(c *configpublishing.Config) { c.Target.Namespaces = []string{w.users} }, crateValidator())
+	r.elect()
+	r.run(t)
+	w.soon("published", crateEntry+"=A "+scaleEntry+"=A | ?")
+	wrote := r.writes.Load()
+	for i := range 10 {
+		w.edit(func(v *validating) {
+			metav1.SetMetaDataLabel(&v.ObjectMeta, "seen", fmt.Sprint(i))
+			metav1.SetMetaDataAnnotation(&v.ObjectMeta, "seen", fmt.Sprint(i))
+			for j := range v.Webhooks {
+				s := v.Webhooks[j].NamespaceSelector
+				s.MatchExpressions = append(s.MatchExpressions, metav1.LabelSelectorRequirement{
+					Key: fmt.Sprintf("platform.example.com/%d", i), Operator: metav1.LabelSelectorOpDoesNotExist,
+				})
+			}
+		})
+		time.Sleep(time.Second)
+	}
+	r.wrote(t, wrote)
+	log := r.log.String()
+	if strings.Count(log, "level=WARN") != 1 || strings.Contains(log, "level=ERROR") || !strings.Contains(log, "somebody") {
+		t.Errorf("the log is %s", log)
+	}
+	w.edit(func(v *validating) {
+		five := int32(5)
+		v.Webhooks[0].TimeoutSeconds = &five
+	})
+	yaretest.Eventually(t, func() error {
+		if log := r.log.String(); !strings.Contains(log, ".webhooks["+crateEntry+"].timeoutSeconds of somebody") {
+			return fmt.Errorf("the log is %s", log)
+		}
+		return nil
+	})
+	if n := len(w.get().Webhooks[0].NamespaceSelector.MatchExpressions); n != 11 {
+		t.Errorf("%d expressions are left, want 11", n)
+	}
+}
+
 // The permissions of Access are for the configurations and the Namespace by their names alone.
 func TestAccess(t *testing.T) {
 	t.Parallel()

@@ -992,7 +992,7 @@ func TestBadConfig(t *testing.T) {
 	w := &world{t: t, client: fakeserver.New().Client(), name: "web.shop", namespace: "shop"}
 	for want, edit := range map[string]func(*configpublishing.Config){
 		"set Name in the Config":             func(c *configpublishing.Config) { c.Name = "" },
-		"only Elected, Reachable and Ending": func(c *configpublishing.Config) { c.Leads = nil },
+		"only Elected, Reachable, Ending and Contested": func(c *configpublishing.Config) { c.Leads = nil },
 	} {
 		var c configpublishing.Config
 		w.newReplica(w.client, "A", func(config *configpublishing.Config) { c = *config }, crateValidator())
