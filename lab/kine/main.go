@@ -14,14 +14,20 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
+	"time"
 
+	"github.com/k3s-io/kine/pkg/drivers/generic"
 	"github.com/k3s-io/kine/pkg/endpoint"
 
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/internal/plane/process"
 )
+
+// sqliteOptions are those of the command kine.
+const sqliteOptions = "?_journal=WAL&cache=shared&_busy_timeout=30000&_txlock=immediate"
 
 func main() {
 	process.EndWithGo()
@@ -42,11 +48,18 @@ func run(ctx context.Context, command []string) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
+	var running sync.WaitGroup
+	defer running.Wait()
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	// The other values are the defaults of the command kine, which Listen does not know.
 	etcd, err := endpoint.Listen(serving, endpoint.Config{
-		Listener: "unix://" + filepath.Join(folder, "kine.sock"),
-		Endpoint: "sqlite://" + filepath.Join(folder, "state.db") + "?_journal=WAL&cache=shared&_busy_timeout=30000&_txlock=immediate",
+		Listener:             "unix://" + filepath.Join(folder, "kine.sock"),
+		Endpoint:             "sqlite://" + filepath.Join(folder, "state.db") + sqliteOptions,
+		WaitGroup:            &running,
+		ConnectionPoolConfig: generic.ConnectionPoolConfig{MaxIdle: 20, MaxIdleTime: 2 * time.Minute},
+		PollInterval:         time.Second, PollBatchSize: 500, NotifyInterval: 5 * time.Second, EmulatedETCDVersion: "3.5.13",
+		CompactTimeout: 5 * time.Second, CompactMinRetain: 1000, CompactBatchSize: 1000,
 	})
 	if err != nil {
 		return fmt.Errorf("start kine: %w", err)
@@ -56,6 +69,11 @@ func run(ctx context.Context, command []string) error {
 		return err
 	}
 	defer p.Close()
+	label := exec.CommandContext(ctx, p.Binary(),
+		"kubectl", "--kubeconfig", p.Kubeconfig(), "label", "namespace", "kube-system", "yare-test=allowed")
+	if said, err := label.CombinedOutput(); err != nil {
+		return fmt.Errorf("allow tests by a label: %w: %s", err, said)
+	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), "YARETEST_KUBECONFIG="+p.Kubeconfig())
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
