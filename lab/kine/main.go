@@ -1,5 +1,5 @@
-// Command kine runs a command against a control plane whose objects are in SQL, as those of k3s are: kine serves the API
-// of etcd from a file of SQLite. The environment variable YARETEST_KUBECONFIG of the command names the control plane.
+// Command kine runs a command against a control plane whose objects are in SQL, as those of k3s are. kine serves the API of
+// etcd from a file of SQLite. The environment variable YARETEST_KUBECONFIG of the command names the control plane.
 //
 //	go -C lab/kine run . go -C ../.. test ./internal/follow ./internal/cache ./internal/lease
 //
