@@ -991,7 +991,7 @@ func TestBadConfig(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, client: fakeserver.New().Client(), name: "web.shop", namespace: "shop"}
 	for want, edit := range map[string]func(*configpublishing.Config){
-		"set Name in the Config":             func(c *configpublishing.Config) { c.Name = "" },
+		"set Name in the Config":                        func(c *configpublishing.Config) { c.Name = "" },
 		"only Elected, Reachable, Ending and Contested": func(c *configpublishing.Config) { c.Leads = nil },
 	} {
 		var c configpublishing.Config
