@@ -163,6 +163,8 @@ func isMeant(path, theirs, ours string) bool {
 		return theirsOnly // it is the default of a server
 	case value == "pattern" && strings.Contains(ours, "numkMGTPE"), value == "pattern" && strings.Contains(ours, "µs"):
 		return true // quantities and durations: yare accepts nothing that a decoder refuses
+	case value == "minimum" && ours == "-2147483648", value == "maximum" && ours == "2147483647":
+		return oursOnly // an intstr.IntOrString: its Go type has an int32
 	case embeddedMetadata.MatchString(path):
 		return true // yare has generateName too
 	case strings.Contains(path, "/properties/highPort/"):
