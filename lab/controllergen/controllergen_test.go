@@ -165,6 +165,8 @@ func isMeant(path, theirs, ours string) bool {
 		return true // quantities and durations: yare accepts nothing that a decoder refuses
 	case value == "minimum" && ours == "-2147483648", value == "maximum" && ours == "2147483647":
 		return oursOnly // an intstr.IntOrString: its Go type has an int32
+	case value == "pattern" && strings.Contains(ours, "[0-9]{6}(Z"):
+		return oursOnly // a metav1.MicroTime
 	case embeddedMetadata.MatchString(path):
 		return true // yare has generateName too
 	case strings.Contains(path, "/properties/highPort/"):
