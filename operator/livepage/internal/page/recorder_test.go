@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/cache"
+	"github.com/yare-go/yare/internal/feature/contested"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -243,5 +244,23 @@ func TestFilter(t *testing.T) {
 		if strings.Join(got, " ") != want {
 			t.Errorf("%q selects %q, want %q", query, got, want)
 		}
+	}
+}
+
+// The page names the fields that are set back again and again, with who changes them. There are 20 at most.
+func TestContestedFields(t *testing.T) {
+	t.Parallel()
+	recorder, _, server := newTestPage(t)
+	if text := get(t, server, Path).text; strings.Contains(text, "Contested") {
+		t.Error("the page shows contested fields of a program without any")
+	}
+	for i := range 30 {
+		object := wire.Ref{Resource: widgets(), Namespace: "shop", Name: fmt.Sprint("w", i)}
+		recorder.ObserveSetBack(object, contested.Field{Path: ".spec.size", Manager: "<scaler>"}, true)
+		recorder.ObserveSetBack(object, contested.Field{Path: ".spec.once", Manager: "user"}, false)
+	}
+	text := get(t, server, Path).text
+	if n := strings.Count(text, "<td>.spec.size</td><td>&lt;scaler&gt;</td>"); n != 20 || strings.Contains(text, ".spec.once") || !strings.Contains(text, "w29") {
+		t.Errorf("the page has %d contested fields:\n%s", n, text)
 	}
 }
