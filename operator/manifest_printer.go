@@ -7,8 +7,6 @@ import (
 	"io"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
@@ -27,9 +25,9 @@ type manifestFlags struct {
 
 // addPolicyLabel adds a label, such as kubernetes.io/metadata.name=monitoring, to the NetworkPolicy.
 func (f *manifestFlags) addPolicyLabel(text string) error {
-	key, value, ok := strings.Cut(text, "=")
-	if !ok || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
-		return errors.New("the label is not valid: write it as kubernetes.io/metadata.name=monitoring")
+	key, value, err := manifests.ParseLabel(text, "kubernetes.io/metadata.name=monitoring")
+	if err != nil {
+		return err
 	}
 	if f.PolicyLabels == nil {
 		f.PolicyLabels = make(map[string]string)

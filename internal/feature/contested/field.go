@@ -121,7 +121,7 @@ func (c *comparison) compareMembers(path string, applied, before, after map[stri
 		if _, isSet := after[name]; !isSet {
 			continue // the server has dropped the field
 		}
-		c.compare(path+memberPath(name), applied[name], before[name], after[name], below(owners, "f:"+name))
+		c.compare(path+MemberPath(name), applied[name], before[name], after[name], below(owners, "f:"+name))
 	}
 }
 
@@ -160,8 +160,8 @@ func below(owners []owner, element string) (parts []owner) {
 	return parts
 }
 
-// memberPath returns how a path goes on with a member: .replicas, or ["app.kubernetes.io/name"].
-func memberPath(name string) string {
+// MemberPath returns how a path goes on with a member: .replicas, or ["app.kubernetes.io/name"].
+func MemberPath(name string) string {
 	if name == "" || strings.ContainsAny(name, `.[]"/ `) {
 		return "[" + strconv.Quote(name) + "]"
 	}

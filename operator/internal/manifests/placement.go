@@ -52,17 +52,26 @@ func (p *Placement) AddPodLabel(text string) error {
 	return addLabelTo(text, func(key, value string) { p.PodLabels[key] = value })
 }
 
-// addLabelTo calls add with the key and the value of a text such as team=platform.
+// addLabelTo calls add with the key and the value of a label of the Pods or of their nodes.
 func addLabelTo(text string, add func(key, value string)) error {
-	key, value, ok := strings.Cut(text, "=")
-	if !ok || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
-		return errors.New("the label is not valid: write it as example.com/team=platform")
+	key, value, err := ParseLabel(text, "example.com/team=platform")
+	if err != nil {
+		return err
 	}
 	if key == LabelName || key == LabelInstance {
 		return fmt.Errorf("the manifests set the label %s: leave it out", key)
 	}
 	add(key, value)
 	return nil
+}
+
+// ParseLabel returns the key and the value of a text such as team=platform. The error has an example of a text.
+func ParseLabel(text, example string) (key, value string, err error) {
+	key, value, ok := strings.Cut(text, "=")
+	if !ok || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
+		return "", "", errors.New("the label is not valid: write it as " + example)
+	}
+	return key, value, nil
 }
 
 // AddToleration adds a toleration, as kubectl taint writes a taint: dedicated=operators:NoSchedule, dedicated:NoExecute,

@@ -92,9 +92,9 @@ func (e entry) hasFields(fields *configuration.Entry) bool {
 	return reflect.DeepEqual(current, wanted)
 }
 
-// keepsOfOthers returns fields with what others have set in e: expressions of selectors that exclude objects, and the
+// withSettingsOfOthers returns fields with what others have set in e: expressions of selectors that exclude objects, and the
 // reinvocation policy.
-func (e entry) keepsOfOthers(fields *configuration.Entry) configuration.Entry {
+func (e entry) withSettingsOfOthers(fields *configuration.Entry) configuration.Entry {
 	kept := *fields
 	kept.NamespaceSelector = mergeSelector(e.fields.NamespaceSelector, fields.NamespaceSelector)
 	kept.ObjectSelector = mergeSelector(e.fields.ObjectSelector, fields.ObjectSelector)

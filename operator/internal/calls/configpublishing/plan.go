@@ -84,7 +84,7 @@ func planWithEntries(
 	for _, w := range wanted {
 		e, exists := before[w.Name]
 		delete(before, w.Name)
-		fields := e.keepsOfOthers(w)
+		fields := e.withSettingsOfOthers(w)
 		if fields.ClientConfig.CABundle = bundleFor(e.bundle()); len(fields.ClientConfig.CABundle) == 0 {
 			fields.ClientConfig.CABundle = e.bundle()
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/yare-go/yare/internal/feature/contested"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -67,7 +68,7 @@ func (d *difference) compare(path string, before, after jsontext.Value) {
 	}
 	switch kind := before.Kind(); {
 	case kind == '{' && kind == after.Kind():
-		d.compareMembers(path, membersOf(before), membersOf(after), pathOfMember)
+		d.compareMembers(path, membersOf(before), membersOf(after), contested.MemberPath)
 	case kind == '[' && kind == after.Kind():
 		d.compareLists(path, elementsOf(before), elementsOf(after))
 	default:
@@ -108,7 +109,7 @@ func (d *difference) addLeaves(path string, value jsontext.Value) {
 	}
 	members := membersOf(value)
 	for _, name := range unionOfNames(members, nil) {
-		at := path + pathOfMember(name)
+		at := path + contested.MemberPath(name)
 		if isSetByServer(at) || at == ".apiVersion" || at == ".kind" {
 			continue
 		}
@@ -202,14 +203,6 @@ func elementAt(list []jsontext.Value, i int) jsontext.Value {
 		return list[i]
 	}
 	return nil
-}
-
-// pathOfMember returns how a path goes on with the name of a member: .replicas, or ["app.kubernetes.io/name"].
-func pathOfMember(name string) string {
-	if name == "" || strings.ContainsAny(name, `.[]"/ `) {
-		return "[" + strconv.Quote(name) + "]"
-	}
-	return "." + name
 }
 
 // pathOfElement returns how a path goes on with the name or the position of an element of a list.
