@@ -2,12 +2,15 @@ package kube
 
 import (
 	"fmt"
+	"net/http"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube/wire"
 )
 
 // unsetStructs finds the structs of an object that were not set. table has the rules of its types.
@@ -41,6 +44,25 @@ func (u unsetStructs) addTo(obj Object, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; %s", err, strings.Join(notes, "; "))
+}
+
+// undeclaredField matches a field that the schema of an API server lacks, in the answer to an apply. In "failed to create
+// typed patch object (n/web; apps/v1, Kind=Deployment): .spec.colour: field not declared in schema" it is spec.colour.
+var undeclaredField = regexp.MustCompile(`\): \.([^\n]+): field not declared in schema`)
+
+// addUndeclaredField returns err, the error of an apply of r. If the server has refused the apply because it does not
+// know a field, the result names the field and what helps. The server names the first such field.
+func addUndeclaredField(r wire.Resource, err error) error {
+	e, ok := AsError(err)
+	if !ok || e.Code != http.StatusInternalServerError {
+		return err
+	}
+	field := undeclaredField.FindStringSubmatch(e.Answer.Message)
+	if field == nil {
+		return err
+	}
+	return fmt.Errorf("%w; the API server knows no field %s in %s: the name is wrong, or the server or its definition of the kind is "+
+		"older than the applied type: leave the field empty for such a server, or upgrade it", err, field[1], r)
 }
 
 // fieldStep matches a step of the path of a field in a cause, as in spec.ports[0].name.

@@ -280,3 +280,30 @@ type (
 func (yardSpec) Definition() kube.Definition {
 	return kube.Definition{Group: "unset.yare.dev", Version: "v1", Kind: "Yard", Foreign: true}
 }
+
+type (
+	shedSpec struct {
+		Paused bool   `json:"paused,omitempty"`
+		Colour string `json:"colour,omitempty"`
+	}
+	shed = kube.CustomResource[shedSpec, kube.None]
+)
+
+func (shedSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "unset.yare.dev", Version: "v1", Kind: "Shed", Foreign: true}
+}
+
+// The definition in the cluster is older than the Go type. The error names the field that the server does not know. Without it the
+// apply succeeds.
+func TestApplyOfAFieldThatTheServerDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Shared(t)
+	defineForeign(t, cluster, "Shed", "{}", "")
+	c, ctx := cluster.Client(t), t.Context()
+	meta := metav1.ObjectMeta{Namespace: cluster.Namespace(t), Name: "a"}
+	_, err := kube.Apply(ctx, c, &shed{ObjectMeta: meta, Spec: shedSpec{Paused: true, Colour: "red"}})
+	if err == nil || !strings.Contains(err.Error(), "; the API server knows no field spec.colour in sheds.unset.yare.dev: ") || kube.IsUnknown(err) {
+		t.Errorf("an apply of a field that the server does not know: %v", err)
+	}
+	must(kube.Apply(ctx, c, &shed{ObjectMeta: meta, Spec: shedSpec{Paused: true}}))(t)
+}

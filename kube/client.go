@@ -278,7 +278,8 @@ func (c *Client) applyError(r wire.Resource, obj Object, err error) error {
 	if err == nil {
 		return nil
 	}
-	return unsetStructs{&c.pruner.table}.addTo(obj, c.forgetUnservedKind(r, addObjectName(err, obj)))
+	err = addUndeclaredField(r, c.forgetUnservedKind(r, addObjectName(err, obj)))
+	return unsetStructs{&c.pruner.table}.addTo(obj, err)
 }
 
 // forgetUnservedKind returns err. If err reports that the server does not serve the resource r, the next write of an
