@@ -48,23 +48,38 @@ func SetBack(applied, before, after []byte, own string) ([]Field, error) {
 			return nil, fmt.Errorf("decode an object: %w", err)
 		}
 	}
+	owners, err := ownersIn(before)
+	if err != nil {
+		return nil, err
+	}
+	// An item that somebody has removed has its keys in the managedFields of the object after the apply alone.
+	restored, err := ownersIn(after)
+	if err != nil {
+		return nil, err
+	}
+	owners = append(owners, slices.DeleteFunc(restored, func(o owner) bool { return o.manager != own })...)
+	c := comparison{own: own}
+	c.compare("", decoded[0], decoded[1], decoded[2], owners)
+	return c.fields, nil
+}
+
+// ownersIn returns the field managers of an object.
+func ownersIn(object []byte) ([]owner, error) {
 	var managed struct {
 		Metadata struct {
 			ManagedFields []metav1.ManagedFieldsEntry `json:"managedFields"`
 		} `json:"metadata"`
 	}
-	if err := kubejson.Unmarshal(before, &managed); err != nil {
+	if err := kubejson.Unmarshal(object, &managed); err != nil {
 		return nil, fmt.Errorf("decode managedFields: %w", err)
 	}
-	c := comparison{own: own}
 	var owners []owner
 	for _, e := range managed.Metadata.ManagedFields {
 		if set, err := fieldset.Decode(e.FieldsV1); err == nil {
 			owners = append(owners, owner{e.Manager, set})
 		}
 	}
-	c.compare("", decoded[0], decoded[1], decoded[2], owners)
-	return c.fields, nil
+	return owners, nil
 }
 
 // comparison collects fields. Fields of the manager own have no manager.
@@ -143,7 +158,11 @@ func (c *comparison) compareItems(path string, applied, before, after []any, own
 	for _, element := range sorted {
 		item, isItem := fieldset.ParseItem(element)
 		w, b, a := item.IndexIn(applied, true), item.IndexIn(before, false), item.IndexIn(after, false)
-		if isItem && w >= 0 && b >= 0 && a >= 0 {
+		switch {
+		case !isItem || w < 0 || a < 0:
+		case b < 0:
+			c.fields = append(c.fields, Field{Path: path + itemPath(item)})
+		default:
 			c.compare(path+itemPath(item), applied[w], before[b], after[a], below(owners, element))
 		}
 	}

@@ -54,6 +54,13 @@ func TestSetBack(t *testing.T) {
 			`{"metadata":{},"spec":{"containers":[{"name":"web","image":"a"},{"name":"proxy","image":"p"}]}}`,
 			[]contested.Field{{Path: ".spec.containers[web].image", Manager: "mirror"}},
 		},
+		"an item that somebody has removed": {
+			`{"spec":{"containers":[{"name":"web","image":"a"}]}}`,
+			managed(`"spec":{"containers":[{"name":"proxy","image":"p"}]}`, "them",
+				`{"f:spec":{"f:containers":{"k:{\"name\":\"proxy\"}":{".":{},"f:name":{}}}}}`),
+			managed(`"spec":{"containers":[{"name":"proxy","image":"p"},{"name":"web","image":"a"}]}`, "us", containers),
+			[]contested.Field{{Path: ".spec.containers[web]"}},
+		},
 		"a list without keys": {
 			`{"spec":{"args":["a"]}}`, managed(`"spec":{"args":["b"]}`, "them", `{"f:spec":{"f:args":{}}}`),
 			`{"metadata":{},"spec":{"args":["a"]}}`, []contested.Field{{Path: ".spec.args", Manager: "them"}},
