@@ -4,12 +4,14 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -26,7 +28,9 @@ func TestExistingCluster(t *testing.T) {
 	}
 	run := func(variables ...string) (output string, passed bool) {
 		cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestOnExistingCluster$", "-test.v")
-		cmd.Env = append(append(os.Environ(), existingVariable+"="+cluster.Config().Host), variables...)
+		// A minor version is for control planes that are started.
+		inherited := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, plane.KubernetesVariable+"=") })
+		cmd.Env = append(append(inherited, existingVariable+"="+cluster.Config().Host), variables...)
 		text, err := cmd.CombinedOutput()
 		return string(text), err == nil
 	}
