@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/internal/testkit/serverminor"
 	"github.com/yare-go/yare/yaretest"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -157,6 +158,7 @@ func acceptsAndRefuses(t *testing.T, cluster *yaretest.Cluster) {
 			switch {
 			case len(tc.want) == 0 && err != nil:
 				t.Errorf("refused: %s", stderr)
+			case tc.name == "echo beyond int32" && serverminor.Of(t, cluster) < 36: // formats of integers are no limits there
 			case len(tc.want) > 0 && err == nil:
 				t.Error("accepted")
 			case len(tc.want) > 0:

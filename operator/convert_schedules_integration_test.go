@@ -2,7 +2,6 @@ package operator_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/testkit/serverminor"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/operator/conversion"
@@ -592,11 +592,7 @@ func TestUsersWriteWhileConversionIsDown(t *testing.T) {
 			return nil
 		})
 	}
-	var version struct{ Minor string }
-	if err := json.Unmarshal([]byte(cluster.Kubectl(t, "", "get", "--raw", "/version")), &version); err != nil {
-		t.Fatal(err)
-	}
-	clears := version.Minor == "34" || version.Minor == "35" || version.Minor == "36"
+	clears := serverminor.Of(t, cluster) < 37
 	for i := range objects {
 		o, err := api(v2, staying).Get(t.Context(), name(i))
 		if err != nil {

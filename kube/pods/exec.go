@@ -14,6 +14,7 @@
 package pods
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,7 +180,7 @@ func commandError(status []byte) error {
 			}
 		}
 	}
-	return fmt.Errorf("the command did not run: %s", s.Message)
+	return fmt.Errorf("the command did not run: %s", cmp.Or(s.Message, "the server gives no reason"))
 }
 
 // sendInput sends Stdin to its end.
