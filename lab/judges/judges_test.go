@@ -78,10 +78,10 @@ func readPage(t *testing.T) (sections []section) {
 // Each tool of the page accepts what WebApp and CronJob print, with the configuration of the page.
 func TestTools(t *testing.T) {
 	t.Parallel()
+	sections := readPage(t)
 	if os.Getenv("TOOLS") == "" {
 		t.Skip("the variable TOOLS does not name the folder of the tools: run .ci/run tools")
 	}
-	sections := readPage(t)
 	cluster := yaretest.New(t)
 	for _, example := range []string{"webapp", "cronjob"} {
 		o := newOperator(t, example)
