@@ -163,9 +163,8 @@ func (o operator) shell(t *testing.T, commands string) {
 		"IMAGE=registry.example.com/"+o.name+"@sha256:"+strings.Repeat("0", 64))
 	out, err := shell.CombinedOutput()
 	if err != nil {
-		t.Errorf("%s%v", commands, err)
+		t.Errorf("%s%v\n%s", commands, err, out)
 	}
-	t.Logf("%s", out)
 }
 
 // writeOldDefinition writes old.yaml: version v1 of new.yaml, without what a release adds. crdify accepts the additions only by its
