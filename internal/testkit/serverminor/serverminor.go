@@ -12,7 +12,9 @@ import (
 // Of returns the minor version of the server of a cluster, such as 36 for Kubernetes 1.36.
 func Of(t testing.TB, cluster *yaretest.Cluster) int {
 	t.Helper()
-	var version struct{ Minor string }
+	var version struct {
+		Minor string `json:"minor"`
+	}
 	if err := kube.Unmarshal([]byte(cluster.Kubectl(t, "", "get", "--raw", "/version")), &version); err != nil {
 		t.Fatal(err)
 	}
