@@ -93,6 +93,8 @@
 //	wide                      the column is for kubectl get -o wide
 //	selectable                field selectors can name the field, as in kubectl get
 //	                          --field-selector=spec.color=red; see KEP-4358
+//	acceptLoss                no warning about what generators of clients lose of the field, or of
+//	                          what it has of types of other modules: see [Warnings]
 //
 // The prefix items. applies a key to the elements of a list, and values. to the values of a map,
 // as in items.minLength=1, values.type=string or items.values.enum=a|b. Lists, maps and structs
@@ -104,7 +106,7 @@
 //
 //	func (Port) CRDTag() string { return "minimum=1,maximum=65535" }
 //
-// It has the keys that describe values, and not required, optional, column, wide and selectable.
+// It has the keys that describe values, and not required, optional, column, wide, selectable and acceptLoss.
 // The method of an embedded type does not describe the struct around it. If a struct that embeds such
 // a type has a method of its own, the two methods must return different texts.
 //
