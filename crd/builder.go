@@ -369,7 +369,9 @@ func (b *builder) schemaOfField(f field, outer position) (s *Schema, isRequired 
 			b.problems.addLines(lastTagName, err)
 		}
 	}
-	b.losses.fields[s] = &schemaField{goName: name, isOwn: !b.modules.isOther(f.owner.pkg), acceptingTag: effects.acceptingTag}
+	b.losses.fields[s] = &schemaField{
+		goName: name, isOwn: !b.modules.isOther(f.owner.pkg), acceptingTag: effects.acceptingTag,
+	}
 	return s, effects.isRequired
 }
 

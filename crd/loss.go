@@ -87,14 +87,16 @@ func (l *lossFinder) find(name string, s *Schema, path string, nearest *schemaFi
 func lossesOf(name string, s *Schema) []error {
 	losses := enumLosses(s)
 	if name == "$ref" {
-		losses = append(losses, errors.New("generators of clients refuse or misread the name $ref: give the field another name"))
+		losses = append(losses,
+			errors.New("generators of clients refuse or misread the name $ref: give the field another name"))
 	}
 	if s.PreserveUnknownFields && len(s.Properties) > 0 {
-		losses = append(losses, errors.New("preserveUnknownFields on a struct with fields: generated clients drop all other fields: "+
-			"keep these in a field of the type map[string]any"))
+		losses = append(losses, errors.New("preserveUnknownFields on a struct with fields: generated clients drop all "+
+			"other fields: keep these in a field of the type map[string]any"))
 	}
 	if strings.Contains(s.Description, "*/") {
-		losses = append(losses, errors.New(`the description contains "*/", which ends a comment of generated code: change the comment`))
+		losses = append(losses,
+			errors.New(`the description contains "*/", which ends a comment of generated code: change the comment`))
 	}
 	return losses
 }

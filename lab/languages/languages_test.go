@@ -25,18 +25,23 @@ type tool struct {
 	sendsDefaults bool
 }
 
-// tools are in the order of the cost of their builds.
-var tools = []tool{
-	{name: "cue"}, {name: "cdk8s"}, {name: "crd-generate"}, {name: "openapi-typescript", sendsDefaults: true},
-	{name: "datamodel-code-generator"}, {name: "java-generator", sendsDefaults: true}, {name: "kopium"},
+// tools returns all tools, in the order of the cost of their builds.
+func tools() []tool {
+	return []tool{
+		{name: "cue"}, {name: "cdk8s"}, {name: "crd-generate"}, {name: "openapi-typescript", sendsDefaults: true},
+		{name: "datamodel-code-generator"}, {name: "java-generator", sendsDefaults: true}, {name: "kopium"},
+	}
 }
 
-// definition is what tools make clients of.
+// definition is what tools make clients of. file is the file that the program writes, if it writes several.
 type definition struct{ name, program, file string }
 
-var definitions = []definition{
-	{"webapp", "../../examples/webapp", ""}, {"cronjob", "../../examples/cronjob", ""},
-	{"probe", ".", "probes.languages.yare.dev.yaml"}, {"odd", ".", "odds.languages.yare.dev.yaml"},
+// definitions returns all definitions.
+func definitions() []definition {
+	return []definition{
+		{"webapp", "../../examples/webapp", ""}, {"cronjob", "../../examples/cronjob", ""},
+		{"probe", ".", "probes.languages.yare.dev.yaml"}, {"odd", ".", "odds.languages.yare.dev.yaml"},
+	}
 }
 
 // failure is what a step of a tool prints when it fails.
@@ -50,7 +55,7 @@ func TestClients(t *testing.T) {
 	}
 	in := t.TempDir()
 	cluster := yaretest.Shared(t)
-	for _, d := range definitions {
+	for _, d := range definitions() {
 		d.write(t, cluster, in)
 	}
 	cache, err := os.UserCacheDir()
@@ -58,7 +63,7 @@ func TestClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := knownFailures(t)
-	for _, each := range tools {
+	for _, each := range tools() {
 		t.Run(each.name, func(t *testing.T) {
 			r := run{t: t, tool: each, in: in, folder: t.TempDir(), installed: filepath.Join(cache, "yare", "languages")}
 			if err := os.MkdirAll(r.installed, 0o755); err != nil {
@@ -68,10 +73,11 @@ func TestClients(t *testing.T) {
 				t.Fatalf("%v:\n%s", err, out)
 			}
 			var failures []failure
-			for _, d := range definitions {
+			for _, d := range definitions() {
 				for _, step := range []string{"generate", "compile"} {
 					if out, err := r.call(step, d.name); err != nil {
 						failures = append(failures, failure{each.name, d.name, step, out})
+						break
 					}
 				}
 			}
