@@ -54,7 +54,7 @@ func (d directive) target(s *Schema) (*Schema, error) {
 		}
 	}
 	if len(d.scope) > 0 &&
-		slices.Contains([]string{"required", "optional", "column", "wide", "selectable", "default"}, d.key) {
+		slices.Contains([]string{"required", "optional", "column", "wide", "selectable", "default", "acceptLoss"}, d.key) {
 		return nil, fmt.Errorf("%s: %s is for the field itself, not for its elements", d, d.key)
 	}
 	return s, nil

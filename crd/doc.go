@@ -47,8 +47,9 @@
 //   - It has omitempty or omitzero.
 //   - It belongs to a struct embedded by a pointer, which may be nil.
 //   - Its zero value is null in JSON: a pointer, a slice, a map, any, a metav1.Time or a
-//     RawExtension. A server drops a null where it is not allowed, and would then miss the
-//     field in an object that came straight from its struct.
+//     RawExtension. In a POST or a PUT a server drops a null where it is not allowed. The server
+//     would then miss the field in an object that came straight from its struct. A server-side
+//     apply of such a null is refused, unless the field has a default.
 //   - It has a default.
 //
 // The tags required and optional overrule this. A status is never required. The rule also
@@ -62,10 +63,12 @@
 //
 //	required, optional        overrule the rule above
 //	default=3                 the value of a missing field; JSON for lists and structs; null
-//	                          is possible for a field that is nullable
+//	                          is possible for a field that is nullable. A client that applies
+//	                          the value itself owns it: a new default does not reach its objects
 //	nullable                  null is kept; not with an enum, for keys of a list, or for
 //	                          items of a set
-//	enum=a|b|c                the possible values
+//	enum=a|b|c                the possible values. If the field is optional, leave "" out, which
+//	                          generators of clients lose: see [Warnings]
 //	minimum=0 maximum=10      bounds of a number, which the format of the field can hold. A bound is a
 //	                          float64: the greatest of an int64 is 9223372036854774784
 //	exclusiveMinimum=0        a bound that is not allowed itself; likewise exclusiveMaximum.
@@ -80,7 +83,8 @@
 //	                          not nullable; may be repeated
 //	minProperties=1 maxProperties=9 mapType=atomic
 //	                          of a map or struct
-//	preserveUnknownFields     keeps fields that the struct does not have
+//	preserveUnknownFields     keeps fields that the struct does not have. Most generated clients
+//	                          drop them: keep them in a field of the type map[string]any instead
 //	embeddedResource          the object has apiVersion, kind and metadata
 //	type=string               replaces the schema of the Go type: string, integer, number,
 //	                          boolean, object (of any fields), int-or-string, any; or struct,
@@ -93,6 +97,8 @@
 //	wide                      the column is for kubectl get -o wide
 //	selectable                field selectors can name the field, as in kubectl get
 //	                          --field-selector=spec.color=red; see KEP-4358
+//	acceptLoss                no warning about what generators of clients lose of the field, or of
+//	                          what it has of types of other modules: see [Warnings]
 //
 // The prefix items. applies a key to the elements of a list, and values. to the values of a map,
 // as in items.minLength=1, values.type=string or items.values.enum=a|b. Lists, maps and structs
@@ -104,7 +110,7 @@
 //
 //	func (Port) CRDTag() string { return "minimum=1,maximum=65535" }
 //
-// It has the keys that describe values, and not required, optional, column, wide and selectable.
+// It has the keys that describe values, and not required, optional, column, wide, selectable and acceptLoss.
 // The method of an embedded type does not describe the struct around it. If a struct that embeds such
 // a type has a method of its own, the two methods must return different texts.
 //

@@ -55,6 +55,12 @@ func TestRefused(t *testing.T) {
 		{"tag on an embedded struct", held[struct {
 			Inner `crd:"nullable"`
 		}], []string{".V.Inner:", "nullable", "embedded"}},
+		{"acceptLoss with a value", held[struct {
+			A string `json:"a" crd:"acceptLoss=enum"`
+		}], []string{".V.A:", "acceptLoss=enum: it takes no value: write acceptLoss"}},
+		{"acceptLoss for elements", held[struct {
+			A []string `json:"a" crd:"items.acceptLoss"`
+		}], []string{".V.A:", "acceptLoss is for the field itself"}},
 		{"unknown key", held[struct {
 			A string `json:"a" crd:"minLenght=1"`
 		}], []string{".V.A:", `crd:"minLenght=1"`, "no such key: did you mean minLength?"}},

@@ -142,3 +142,30 @@ func ExampleFrom() {
 	}
 	// Output: teams.example.com 3 Namespaced
 }
+
+// MatchSpec describes what a pattern matches. A generator of clients makes a name of each value of an enum.
+type MatchSpec struct {
+	Operator string `json:"operator" crd:"enum=is|="`
+}
+
+// Definition returns the definition of matches.
+func (MatchSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Match"}
+}
+
+// A test of an operator can hold its types free of what generators of clients lose. The command crd prints these warnings.
+func ExampleWarnings() {
+	match, err := kube.TypeOf[kube.CustomResource[MatchSpec, kube.None]]()
+	if err != nil {
+		panic(err)
+	}
+	warnings, err := crd.Warnings(match)
+	if err != nil {
+		panic(err)
+	}
+	for _, warning := range warnings {
+		fmt.Println(warning)
+	}
+	// Output:
+	// crd_test.MatchSpec.Operator: generators of clients lose or rename the value "=" of the enum: give it a name of letters; to accept the loss, tag the field crd:"acceptLoss"
+}

@@ -114,7 +114,7 @@ func refine(t reflect.Type, s *Schema) {
 // isCondition reports whether lists of t are maps by type by the API conventions.
 func isCondition(t reflect.Type) bool { return qualified(t) == metaPackage+".Condition" }
 
-// encodesNull reports whether the zero value of t is null in JSON. A server drops a null from a
+// encodesNull reports whether the zero value of t is null in JSON. A server drops a null of a POST or a PUT from a
 // field that is not nullable. If such a field were required, an object straight from its Go
 // struct would be refused.
 func encodesNull(t reflect.Type) bool {

@@ -189,6 +189,8 @@ type fieldEffects struct {
 	isRequired, isRequiredByTag bool
 	column, wide                *directive
 	selectable                  *directive
+	// acceptingTag names the tag with the key acceptLoss.
+	acceptingTag string
 	// touched holds the schemas that a tag has changed.
 	touched []*Schema
 }
@@ -201,6 +203,11 @@ func (e *fieldEffects) apply(s *Schema, t tag, p *problems) {
 			if err := d.applyWithin(s, &e.touched); err != nil {
 				p.addLines(t.name, err)
 			}
+		case d.key == "acceptLoss":
+			if d.hasValue {
+				p.addf(t.name, "%s: it takes no value: write acceptLoss", d)
+			}
+			e.acceptingTag = t.name
 		case d.key == "required" || d.key == "optional":
 			if d.hasValue {
 				p.addf(t.name, "%s: it takes no value: write %s", d, d.key)

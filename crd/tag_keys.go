@@ -88,7 +88,7 @@ func isLikeKey(name string) bool { return isKey(name) || likelyMeant(name, allKe
 
 // fieldKeys returns the keys about the field as a whole.
 func fieldKeys() []string {
-	return []string{"required", "optional", "column", "wide", "selectable", "type"}
+	return []string{"required", "optional", "column", "wide", "selectable", "type", "acceptLoss"}
 }
 
 // allKeys returns all keys of the crd tag, sorted.
@@ -103,7 +103,7 @@ func allKeys() []string {
 
 // allowedKeys returns the keys with a meaning for a schema of this type, for error messages.
 func allowedKeys(kind string) string {
-	keys := []string{"required", "optional", "type"}
+	keys := []string{"required", "optional", "type", "acceptLoss"}
 	for key, k := range tagKeys {
 		if key != "uniqueItems" && (k.on == nil || slices.Contains(k.on, kind)) {
 			keys = append(keys, key)

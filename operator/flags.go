@@ -29,6 +29,8 @@ type options struct {
 	isVersion bool
 	// isConfirmed and isDryRun are for the commands that change a cluster.
 	isConfirmed, isDryRun bool
+	// definitionFolder is where the command crd writes its files. It is empty for the standard output.
+	definitionFolder string
 
 	install   installFlags
 	manifests manifestFlags
@@ -88,7 +90,7 @@ const (
 	installCommands   = "manifests uninstall"
 	// ownFlagCommands are the commands that have flags of their own. A program can have a flag of the same name: its value
 	// stands after --.
-	ownFlagCommands = "manifests uninstall"
+	ownFlagCommands = "crd manifests uninstall"
 )
 
 // builtInFlags returns all built-in flags of a program of that name. The command line, the help and the check of the
@@ -112,6 +114,8 @@ func (o *options) builtInFlags(program string) []flagSpec {
 		{"lease-namespace", "NAME", feature.SetLabel(&o.election.namespace, "the name of a namespace"), runCommands, "where that Lease is. Default: the namespace of the program"},
 		{"v", "", (*verbosity)(&o.verbose), runCommands, "log more. A level, as in -v=4 of klog, is accepted; each level above 0 logs the same"},
 		{"version", "", &o.isVersion, everyCommand, "print the version of the program"},
+		{"folder", "FOLDER", setFolder(&o.definitionFolder), "crd",
+			"write a file for each definition there instead, for tools that read one definition at a time"},
 		{"namespace", "NAME", feature.SetLabel(&o.install.namespace, "the name of a namespace"), namespaceCommands,
 			"where the program is installed (default: " + installNamespaceOf(program) + ")"},
 		{"name-prefix", "NAME", feature.SetLabel(&o.install.prefix, "the name"), installCommands, "the name of the objects. Default: that of the program"},
@@ -255,6 +259,17 @@ func addNamespace(list *[]string) func(string) error {
 	return func(name string) error {
 		*list = append(*list, name)
 		return feature.CheckLabel("the name of a namespace", name)
+	}
+}
+
+// setFolder returns a function that sets value to the path of a folder.
+func setFolder(value *string) func(string) error {
+	return func(path string) error {
+		*value = path
+		if path == "" {
+			return errors.New("it is empty")
+		}
+		return nil
 	}
 }
 

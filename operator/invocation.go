@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
@@ -103,7 +102,8 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 	needs.Access = append(needs.Access, access...)
 	switch line.command {
 	case "crd":
-		return printDefinitions(i.stdout, i.Name, needs)
+		p := definitionPrinter{program: i.Name, folder: line.definitionFolder, out: i.stdout, warnings: i.stderr}
+		return p.print(ownDefinitions(needs))
 	case "permissions":
 		return printPermissions(i.stdout, i.Name, line.options, needs, parts)
 	case "manifests":
@@ -223,18 +223,4 @@ func (i invocation) runProgram(
 	r := &programRunner{invocation: i, line: line, madeParts: parts, needs: needs, log: log, config: config}
 	r.env.features, r.env.endFirstSync = &brought, firstSync.End
 	return r.run(ctx, namespace)
-}
-
-// printDefinitions prints the CustomResourceDefinitions of a program.
-func printDefinitions(w io.Writer, program string, needs kube.Needs) error {
-	own := ownDefinitions(needs)
-	if len(own) == 0 {
-		_, err := fmt.Fprintf(w, "# %s has no CustomResourceDefinition of its own.\n", program)
-		return err
-	}
-	crds, err := crd.From(own...)
-	if err != nil {
-		return err
-	}
-	return crd.WriteYAML(w, crds...)
 }

@@ -92,7 +92,8 @@ func Main(parts ...Part) {
 //
 //	run       run all parts until a signal, or until one of them fails; the default
 //	crd       print the CustomResourceDefinitions of all parts as YAML, except those that
-//	          belong to another project (Foreign in the Definition)
+//	          belong to another project (Foreign in the Definition), or write each to a file; warn
+//	          of what generators of clients lose: see crd.Warnings
 //	permissions
 //	          print as YAML a ClusterRole and Roles with the permissions that the parts declare; with
 //	          --watch-namespace as for run

@@ -30,7 +30,7 @@ const scheduleFields = cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Do
 
 // CronJobSpec is the desired state of the cron job.
 type CronJobSpec struct {
-	// When Jobs start, in cron format, such as "*/5 * * * *" or "@hourly".
+	// When Jobs start, in cron format, such as "0 3 * * *" or "@hourly".
 	Schedule string `json:"schedule" crd:"column,pattern='^(@(annually|yearly|monthly|weekly|daily|midnight|hourly)|@every [0-9a-zµ.]+|[^ @]+( +[^ @]+){4})$'"`
 	Settings
 }

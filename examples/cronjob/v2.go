@@ -16,7 +16,7 @@ type CronJobSpecV2 struct {
 
 // Schedule is a schedule in cron format. A field that is not set matches always.
 type Schedule struct {
-	// The minutes, such as "*/5".
+	// The minutes, such as "0,30".
 	Minute string `json:"minute,omitempty" crd:"pattern='^[^ @]+$'"`
 	// The hours.
 	Hour string `json:"hour,omitempty" crd:"pattern='^[^ @]+$'"`

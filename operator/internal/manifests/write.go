@@ -7,8 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/yare-go/yare/crd"
 )
 
 // header begins each file that each call replaces. A file without the header belongs to the user.
@@ -69,6 +72,21 @@ func writeFiles(dir string, files []file) error {
 		}
 	}
 	return nil
+}
+
+// WriteDefinitions writes each definition of a program into a file of the folder dir. The file has the name of the
+// definition, as in webapps.example.com.yaml. Each call makes the files anew.
+func WriteDefinitions(dir, program string, definitions []*crd.CustomResourceDefinition) error {
+	var files []file
+	for _, definition := range definitions {
+		var text strings.Builder
+		text.WriteString(header + program + " crd --folder, which makes this file anew.\n")
+		if err := crd.WriteYAML(&text, definition); err != nil {
+			return err
+		}
+		files = append(files, file{name: definition.Metadata.Name + ".yaml", text: text.String()})
+	}
+	return writeFiles(dir, files)
 }
 
 // WriteBase writes the objects of a program as a base of Kustomize into the folder dir. Each call makes the
