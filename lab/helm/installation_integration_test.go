@@ -249,6 +249,7 @@ func TestInstallationsAreRemoved(t *testing.T) {
 			s.MustServe()
 			s.mustHaveNote(false)
 			helm("uninstall", site.Release)
+			s.Kubectl(t, "", "get", "namespace", site.Namespace)
 		}
 	}
 	applied := func(remove func(stream string)) func() {
