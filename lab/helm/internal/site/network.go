@@ -51,7 +51,8 @@ egressSelections:
 		_ = server.Close() // the error is about the listener
 		<-served
 	})
-	return yaretest.New(t, yaretest.APIServerArgs("--egress-selector-config-file="+config, "--enable-admission-plugins=OwnerReferencesPermissionEnforcement")), n
+	return yaretest.New(t, yaretest.APIServerArgs("--egress-selector-config-file="+config,
+		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement")), n
 }
 
 // connect makes a connection to the program.

@@ -19,7 +19,8 @@ const Image = "registry.example.com/webapp@sha256:000000000000000000000000000000
 func Build(t *testing.T, example string, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), example)
-	cmd := exec.CommandContext(t.Context(), "go", append(append([]string{"build", "-o", program}, flags...), "./examples/"+example)...)
+	args := append([]string{"build", "-o", program}, flags...)
+	cmd := exec.CommandContext(t.Context(), "go", append(args, "./examples/"+example)...)
 	cmd.Dir = root(t)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build the example: %v\n%s", err, said)
@@ -27,7 +28,8 @@ func Build(t *testing.T, example string, flags ...string) string {
 	return program
 }
 
-// BuildNextCronJob compiles the next release of CronJob, whose definition has one more field, note, and one more column.
+// BuildNextCronJob compiles the next release of CronJob, whose definition has one more field, note, and one more
+// column.
 func BuildNextCronJob(t *testing.T) string {
 	t.Helper()
 	source := filepath.Join(root(t), "examples", "cronjob", "types.go")
@@ -36,7 +38,8 @@ func BuildNextCronJob(t *testing.T) string {
 		t.Fatal(err)
 	}
 	const settings = "type Settings struct {\n"
-	next := bytes.Replace(content, []byte(settings), []byte(settings+"\t// A note.\n\tNote string `json:\"note,omitempty\" crd:\"column\"`\n"), 1)
+	const note = "\t// A note.\n\tNote string `json:\"note,omitempty\" crd:\"column\"`\n"
+	next := bytes.Replace(content, []byte(settings), []byte(settings+note), 1)
 	if bytes.Equal(next, content) {
 		t.Fatalf("%s has no %q", source, settings)
 	}
