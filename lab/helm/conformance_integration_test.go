@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +21,8 @@ type openAPI struct {
 	Definitions map[string]map[string]any
 }
 
-// strict changes a schema so that it refuses unknown fields, and so that a number can stand where the type of Kubernetes allows it.
+// strict changes a schema so that it refuses unknown fields, and so that a number can stand where the type of Kubernetes
+// allows it.
 func strict(schema any) {
 	switch s := schema.(type) {
 	case map[string]any:
@@ -40,7 +42,8 @@ func strict(schema any) {
 	}
 }
 
-// write writes a file for each kind, with the definitions that the kind needs, under the name by which kubeconform finds it.
+// write writes a file for each kind, with the definitions that the kind needs, under the name by which kubeconform finds
+// it.
 func (o openAPI) write(t *testing.T, folder string) {
 	t.Helper()
 	for name, schema := range o.Definitions {
@@ -126,12 +129,14 @@ func TestManifestsConform(t *testing.T) {
 			t.Errorf("%d objects are valid", valid)
 		}
 	}
-	pods := []string{"--network-policy", "--service-monitor", "--listen=:8080", "--replicas=3", "--memory-limit=256Mi", "--cpu-limit=1", "--env=TZ=UTC", "--env-from=secret/database",
-		"--volume=secret/keys=/keys", "--volume=emptydir=/cache", "--toleration=spot", "--node-selector=a=b", "--run-as-user=1000", "--image-pull-secret=key",
-		"--priority-class=high", "--affinity={nodeAffinity: {}}", "--service-account-annotation=a=b"}
+	pods := strings.Fields("--network-policy --service-monitor --listen=:8080 --replicas=3 --memory-limit=256Mi " +
+		"--cpu-limit=1 --env=TZ=UTC --env-from=secret/database --volume=secret/keys=/keys --volume=emptydir=/cache " +
+		"--toleration=spot --node-selector=a=b --run-as-user=1000 --image-pull-secret=key --priority-class=high " +
+		`--affinity={"nodeAffinity":{}} --service-account-annotation=a=b`)
+	serving := append(slices.Clip(pods), "--webhook-entries", "--webhook-annotation=a=b")
 	for example, all := range map[string][][]string{
 		"webapp":  {nil, {"--watch-namespace=team-a", "--watch-namespace=team-b"}, pods},
-		"cronjob": {nil, append(pods, "--webhook-entries", "--webhook-annotation=a=b"), {"--webhook-secret=tls"}, {"--host-network", "--webhook-port=10250"}},
+		"cronjob": {nil, serving, {"--webhook-secret=tls"}, {"--host-network", "--webhook-port=10250"}},
 	} {
 		program, chart := site.Build(t, example), t.TempDir()
 		for _, flags := range all {
@@ -140,7 +145,11 @@ func TestManifestsConform(t *testing.T) {
 			})
 		}
 		site.Run(t, program, "manifests", "--helm", chart, "--image", site.Image)
-		for _, values := range []map[string]any{nil, {"networkPolicy": true, "serviceMonitor": true, "hostNetwork": true, "podLabels": map[string]any{"a": "b"}, "runAsUser": 1000}} {
+		for _, values := range []map[string]any{nil, {
+			"networkPolicy": true, "serviceMonitor": true, "hostNetwork": true, "runAsUser": 1000,
+			"podLabels": map[string]any{"a": "b"}, "tolerations": []any{map[string]any{"key": "spot"}},
+			"envFrom": []any{map[string]any{"secretRef": map[string]any{"name": "database"}}}, "priorityClassName": "high",
+		}} {
 			t.Run(fmt.Sprint("the chart of ", example, values), func(t *testing.T) {
 				stream, err := renderStream(t, chart, values)
 				if err != nil {
@@ -150,9 +159,13 @@ func TestManifestsConform(t *testing.T) {
 			})
 		}
 	}
-	for _, wrong := range []string{"apiVersion: v1\nkind: Service\nspec: {port: 1}\n", "apiVersion: v1\nkind: Secret\nmetadata: {name: 1}\n", "apiVersion: v1\nkind: Unknown\n"} {
-		if r := conform.Validate("stream", io.NopCloser(strings.NewReader(wrong))); r[0].Status != validator.Invalid && r[0].Status != validator.Error {
-			t.Errorf("%q has the status %v", wrong, r[0].Status)
+	for _, wrong := range []string{
+		"apiVersion: v1\nkind: Service\nspec: {port: 1}\n", "apiVersion: v1\nkind: Secret\nmetadata: {name: 1}\n",
+		"apiVersion: v1\nkind: Unknown\n",
+	} {
+		r := conform.Validate("stream", io.NopCloser(strings.NewReader(wrong)))[0]
+		if r.Status != validator.Invalid && r.Status != validator.Error {
+			t.Errorf("%q has the status %v", wrong, r.Status)
 		}
 	}
 }
