@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/common"
 	"sigs.k8s.io/cli-utils/pkg/inventory"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/yare-go/yare/lab/helm/internal/site"
 )
@@ -30,6 +31,7 @@ const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard()) // the watches of Argo CD's engine log without end after their API server has ended
+	log.SetLogger(logr.Discard())
 	m.Run()
 }
 
