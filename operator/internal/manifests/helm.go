@@ -112,8 +112,7 @@ func (c *chart) addValues(object Object, isUserRole bool) (condition string) {
 	}
 	switch Kind(object) {
 	case "ServiceAccount":
-		c.addValueNamed("serviceAccountAnnotations", ObjectAt(object, "metadata"), "annotations",
-			"toJson .Values.serviceAccountAnnotations")
+		c.addOptionalValue("serviceAccountAnnotations", ObjectAt(object, "metadata"), "annotations")
 	case "PodDisruptionBudget":
 		return "gt (int .Values.replicas) 1"
 	case "NetworkPolicy":
@@ -124,9 +123,9 @@ func (c *chart) addValues(object Object, isUserRole bool) (condition string) {
 		spec := PodSpec(object)
 		c.addValue(ObjectAt(object, "spec"), "replicas", "toJson .Values.replicas")
 		for _, name := range []string{"imagePullSecrets", "nodeSelector", "affinity", "tolerations", "priorityClassName"} {
-			c.addValue(spec, name, "toJson .Values."+name)
+			c.addOptionalValue(name, spec, name)
 		}
-		appendTo(spec, "volumes", []any{rangeOf("volumes")})
+		appendRange(spec, "volumes")
 		c.addPodValues(object)
 		if containers, ok := spec["containers"].([]any); ok && len(containers) > 0 {
 			if container, ok := containers[0].(Object); ok {
@@ -149,7 +148,7 @@ func (c *chart) addPodValues(deployment Object) {
 		}
 		c.addValueNamed(value, metadata, name, "toJson (merge ("+given+") (.Values."+value+" | default dict))")
 	}
-	c.addValueNamed("runAsUser", ObjectAt(spec, "securityContext"), when("runAsUser", "runAsUser"), "toJson .Values.runAsUser")
+	c.addOptionalValue("runAsUser", ObjectAt(spec, "securityContext"), "runAsUser")
 	spec[when("hostNetwork", "hostNetwork")], spec[when("dnsPolicy", "hostNetwork")] = true, "ClusterFirstWithHostNet"
 	for _, port := range containerPorts(spec) {
 		if port["name"] == "webhooks" {
@@ -208,15 +207,27 @@ func (c *chart) addContainerValues(container Object) {
 	c.addValue(container, "image", `toJson (required "the value image is missing" .Values.image)`)
 	c.addValue(container, "resources", "toJson .Values.resources")
 	for _, name := range []string{"env", "envFrom", "volumeMounts"} {
-		appendTo(container, name, []any{rangeOf(name)})
+		appendRange(container, name)
 	}
+}
+
+// appendRange adds the items of a value of the chart to a list of an object. Without items the object lacks the list, because a
+// key without a value means null, which schemas refuse.
+func appendRange(object Object, name string) {
+	item := rangeOf(name)
+	list, _ := object[name].([]any)
+	delete(object, name)
+	if len(list) == 0 {
+		name = when(name, name)
+	}
+	object[name] = append(list, item)
 }
 
 // rangeOf returns an item of a list that stands for the items of a value of the chart.
 func rangeOf(name string) string { return "{helm items of " + name + "}" }
 
 // addRanges replaces each item of rangeOf in a document by the items of the value, in lines with the same indentation.
-// The list in the document and the value may be empty.
+// The value may be empty.
 func addRanges(document string) string {
 	lines := strings.Split(document, "\n")
 	for i, line := range lines {
@@ -255,6 +266,14 @@ func (c *chart) addValueNamed(value string, in Object, name, expression string) 
 	}
 	in[name] = "{helm " + value + "}"
 	c.expressions = append(c.expressions, quoted("{helm "+value+"}"), "{{ "+expression+" }}")
+}
+
+// addOptionalValue does what addValueNamed does, for a member that an object lacks while the value is empty: schemas refuse null.
+func (c *chart) addOptionalValue(value string, in Object, name string) {
+	conditional := when(name, value)
+	in[conditional] = in[name]
+	delete(in, name)
+	c.addValueNamed(value, in, conditional, "toJson .Values."+value)
 }
 
 // quoted returns a placeholder as YAML writes it.
