@@ -35,27 +35,22 @@ func ForConfig(config *rest.Config) (*Bridge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return New(client), nil
-}
-
-// New returns a Bridge by a client.
-func New(client *kube.Client) *Bridge {
 	log := logf.Log.WithName("yare")
 	onError := cache.OnError(func(s wire.Stream, err error) { log.Error(err, "a stream of the cache failed", "stream", s.String()) })
-	return newBridge(client, cache.New(client, onError))
+	return newBridge(client, cache.New(client, onError)), nil
 }
 
-// ForRuntime returns a Bridge by the client and the cache of a program of yare. Its reads are as new as the writes of the
+// forRuntime returns a Bridge by the client and the cache of a program of yare. Its reads are as new as the writes of the
 // other parts of the program.
-func ForRuntime(rt *controller.Runtime) *Bridge { return newBridge(rt.Client, rt.Cache) }
+func forRuntime(rt *controller.Runtime) *Bridge { return newBridge(rt.Client, rt.Cache) }
 
 func newBridge(client *kube.Client, c *cache.Cache) *Bridge {
 	return &Bridge{client: client, cache: c, reader: c.Handler(client)}
 }
 
-// Config returns a configuration whose requests are those of yare's client: with its retries, its limits, and the checks
+// config returns a configuration whose requests are those of yare's client: with its retries, its limits, and the checks
 // of its program. A client of it reads from the server.
-func (b *Bridge) Config() *rest.Config {
+func (b *Bridge) config() *rest.Config {
 	return &rest.Config{
 		Host: "http://yare", Transport: &transport{handler: b.reader},
 		// The pipeline transports JSON only, and limits requests itself.
@@ -69,7 +64,7 @@ func (b *Bridge) NewClient(config *rest.Config, options client.Options) (client.
 	if config == nil {
 		return nil, errors.New("the configuration is nil")
 	}
-	own := b.Config()
+	own := b.config()
 	own.UserAgent, own.WarningHandler, own.WarningHandlerWithContext = config.UserAgent, config.WarningHandler, config.WarningHandlerWithContext
 	if own.UserAgent == "" {
 		own.UserAgent = rest.DefaultKubernetesUserAgent()
@@ -79,7 +74,7 @@ func (b *Bridge) NewClient(config *rest.Config, options client.Options) (client.
 	return client.New(own, options)
 }
 
-// NewCache returns a cache for a manager. It has the form of [ctrlcache.NewCacheFunc].
+// NewCache returns a cache for a manager. It has the form of ctrlcache.NewCacheFunc.
 func (b *Bridge) NewCache(config *rest.Config, options ctrlcache.Options) (ctrlcache.Cache, error) {
 	return newObjectCache(b, config, options)
 }

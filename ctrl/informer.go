@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -240,6 +241,24 @@ func (i *informer) match(field, value string) (wire.Match, error) {
 	return wire.Match{Index: x, Value: value}, nil
 }
 
+// matchesOf returns the conditions of the field selector in o.
+func (i *informer) matchesOf(o client.ListOptions) (matches []wire.Match, err error) {
+	if o.FieldSelector == nil {
+		return nil, nil
+	}
+	for _, r := range o.FieldSelector.Requirements() {
+		if r.Operator != selection.Equals && r.Operator != selection.DoubleEquals {
+			return nil, fmt.Errorf("list %s by %s: the cache selects by equality only", i.kind.gvk, o.FieldSelector)
+		}
+		match, err := i.match(r.Field, r.Value)
+		if err != nil {
+			return nil, err
+		}
+		matches = append(matches, match)
+	}
+	return matches, nil
+}
+
 // AddEventHandler adds a handler. It gets all objects, and then each change.
 func (i *informer) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandlerWithOptions(h, toolscache.HandlerOptions{})
@@ -265,7 +284,10 @@ func (i *informer) AddEventHandlerWithOptions(
 	if o.ResyncPeriod != nil {
 		period = *o.ResyncPeriod
 	}
-	r := newRegistration(i, h, period)
+	r := &registration{
+		informer: i, handler: h, period: period, arrived: make(chan struct{}, 1),
+		synced: newCompletion("handler of "+i.kind.gvk.String(), len(i.selections)),
+	}
 	i.handlers[r] = struct{}{}
 	if i.isStarted {
 		if err := i.startHandlerLocked(r); err != nil {
@@ -306,7 +328,7 @@ func (i *informer) IsStopped() bool {
 	return i.isStopped
 }
 
-// completion is done after a number of steps. It is a [toolscache.DoneChecker].
+// completion is done after a number of steps. It is a toolscache.DoneChecker.
 type completion struct {
 	name string
 	done chan struct{}

@@ -77,7 +77,7 @@ func (p managerPart) Needs() (kube.Needs, error) {
 
 // run runs the manager until ctx ends.
 func (p managerPart) run(ctx context.Context, rt *controller.Runtime) error {
-	bridge, o := ForRuntime(rt), p.options
+	bridge, o := forRuntime(rt), p.options
 	o.NewCache, o.NewClient = bridge.NewCache, bridge.NewClient
 	o.Metrics.BindAddress, o.HealthProbeBindAddress = "0", "0"
 	if o.Logger.IsZero() {
@@ -89,7 +89,7 @@ func (p managerPart) run(ctx context.Context, rt *controller.Runtime) error {
 			o.Cache.DefaultNamespaces[namespace] = ctrlcache.Config{}
 		}
 	}
-	mgr, err := manager.New(bridge.Config(), o)
+	mgr, err := manager.New(bridge.config(), o)
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
@@ -298,7 +297,7 @@ func (c *objectCache) List(ctx context.Context, into client.ObjectList, options 
 	if o.Continue != "" {
 		return fmt.Errorf("list %s: the cache has no pages: leave Continue out", i.kind.gvk)
 	}
-	matches, err := matchesOf(i, o)
+	matches, err := i.matchesOf(o)
 	if err != nil {
 		return err
 	}
@@ -346,24 +345,6 @@ func both(a, b labels.Selector) labels.Selector {
 		return a
 	}
 	return b.Add(requirements...)
-}
-
-// matchesOf returns the conditions of the field selector in o.
-func matchesOf(i *informer, o client.ListOptions) (matches []wire.Match, err error) {
-	if o.FieldSelector == nil {
-		return nil, nil
-	}
-	for _, r := range o.FieldSelector.Requirements() {
-		if r.Operator != selection.Equals && r.Operator != selection.DoubleEquals {
-			return nil, fmt.Errorf("list %s by %s: the cache selects by equality only", i.kind.gvk, o.FieldSelector)
-		}
-		match, err := i.match(r.Field, r.Value)
-		if err != nil {
-			return nil, err
-		}
-		matches = append(matches, match)
-	}
-	return matches, nil
 }
 
 // set changes into to an object of its type.

@@ -35,13 +35,6 @@ type registration struct {
 	arrived chan struct{}
 }
 
-func newRegistration(i *informer, h toolscache.ResourceEventHandler, period time.Duration) *registration {
-	return &registration{
-		informer: i, handler: h, period: period, arrived: make(chan struct{}, 1),
-		synced: newCompletion("handler of "+i.kind.gvk.String(), len(i.selections)),
-	}
-}
-
 // HasSynced reports whether the handler has got all objects that existed at its start.
 func (r *registration) HasSynced() bool { return toolscache.IsDone(r.synced) }
 

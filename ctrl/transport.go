@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -18,24 +17,19 @@ import (
 )
 
 // transport serves the HTTP requests of client-go by a handler of yare.
-type transport struct {
-	handler wire.Handler
-	// basePath is what stands in each path before /api and /apis.
-	basePath string
-}
+type transport struct{ handler wire.Handler }
 
 // RoundTrip serves one request. Its answer is that of the server. A request that had no answer is an error.
 func (t *transport) RoundTrip(h *http.Request) (*http.Response, error) {
 	if h.Body != nil {
 		defer h.Body.Close()
 	}
-	path := strings.TrimPrefix(h.URL.Path, t.basePath)
-	if path == "/api" { // the version of the core resources never changes
+	if h.URL.Path == "/api" { // the version of the core resources never changes
 		return jsonResponse(h, http.StatusOK, &metav1.APIVersions{
 			TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"},
 		})
 	}
-	r, err := parseRequest(h, path)
+	r, err := parseRequest(h)
 	if err != nil {
 		return nil, err
 	}
@@ -82,9 +76,9 @@ func httpResponse(h *http.Request, r *wire.Response) *http.Response {
 	}
 }
 
-// parseRequest returns the request that h makes at a path. Its reads are live.
-func parseRequest(h *http.Request, path string) (*wire.Request, error) {
-	r, err := parsePath(path)
+// parseRequest returns the request that h makes. Its reads are live.
+func parseRequest(h *http.Request) (*wire.Request, error) {
+	r, err := parsePath(h.URL.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -195,13 +189,4 @@ func preconditionsOf(r *wire.Request) wire.Preconditions {
 		found = body.Preconditions
 	}
 	return wire.Preconditions{UID: found.UID, ResourceVersion: found.ResourceVersion}
-}
-
-// basePathOf returns the path of the URL of a server, without a slash at its end.
-func basePathOf(host string) string {
-	u, err := url.Parse(host)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSuffix(u.Path, "/")
 }

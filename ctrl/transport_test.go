@@ -51,7 +51,7 @@ func TestParseRequest(t *testing.T) {
 		if isMetadata {
 			h.Header.Set("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
 		}
-		r, err := parseRequest(h, h.URL.Path)
+		r, err := parseRequest(h)
 		if err != nil {
 			t.Errorf("%s: %v", line, err)
 			continue
@@ -67,7 +67,7 @@ func TestParseRequest(t *testing.T) {
 	for _, line := range []string{"GET /version", "GET /openapi/v3", "HEAD /api/v1/nodes", "GET /apis/apps"} {
 		method, path, _ := strings.Cut(line, " ")
 		h := httptest.NewRequestWithContext(t.Context(), method, path, nil)
-		if r, err := parseRequest(h, path); err == nil {
+		if r, err := parseRequest(h); err == nil {
 			t.Errorf("%s is %+v", line, r)
 		}
 	}

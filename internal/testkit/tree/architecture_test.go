@@ -105,7 +105,8 @@ var layers = map[string][]string{
 	// The tests of the examples share it.
 	"examples/internal/operatortest": append([]string{"yaretest", "explore"}, library...),
 	// A kind for tests on a real API server.
-	"internal/testkit/gadget": {"kube", "kube/wire", "yaretest"},
+	"internal/testkit/gadget":      {"kube", "kube/wire", "yaretest"},
+	"internal/testkit/serverminor": {"kube", "yaretest"},
 	// An API server in memory, for tests.
 	"internal/testkit/fakeserver": {"kube", "kube/wire"},
 	// It holds only tests, of a whole program on that server.
@@ -129,24 +130,25 @@ var layers = map[string][]string{
 // forbidden lists packages that no operator links, with the reason. An entry includes the
 // packages below it.
 var forbidden = map[string]string{
-	"k8s.io/client-go":                          "its configuration and credentials cost 4 MB, and its typed clients 12 MB: kube.Config replaces both",
-	"golang.org/x/oauth2":                       "kube sends tokens itself",
-	modulePath + "/kube/clientgo":               "it links client-go",
-	modulePath + "/kube/pods":                   "it links a WebSocket library, for programs that run commands in Pods",
-	"go.opentelemetry.io/otel":                  "its SDK is 9 MB: module otel adapts it for programs that want it",
-	"sigs.k8s.io/controller-runtime":            "it is a peer, and 20 MB",
-	"github.com/prometheus/client_golang":       "it costs more than it gives",
-	"github.com/spf13/cobra":                    "package flag is enough for an operator",
-	"github.com/klauspost/compress/zstd":        "it costs 0.5 MB: the cache compresses by s2",
-	"k8s.io/kubernetes":                         "only the control plane is made of it",
-	"testing":                                   "it is for tests",
-	modulePath + "/internal/plane":              "it is for the command line and for tests",
-	modulePath + "/cmd/yare/internal/dev":       "it is for the command line",
-	modulePath + "/internal/proxy":              "it is for tests and the command line",
-	modulePath + "/explore":                     "it is for tests and the command line",
-	modulePath + "/yaretest":                    "it is for tests",
-	modulePath + "/internal/testkit/fakeserver": "it is for tests",
-	modulePath + "/internal/testkit/gadget":     "it is for tests",
+	"k8s.io/client-go":                           "its configuration and credentials cost 4 MB, and its typed clients 12 MB: kube.Config replaces both",
+	"golang.org/x/oauth2":                        "kube sends tokens itself",
+	modulePath + "/kube/clientgo":                "it links client-go",
+	modulePath + "/kube/pods":                    "it links a WebSocket library, for programs that run commands in Pods",
+	"go.opentelemetry.io/otel":                   "its SDK is 9 MB: module otel adapts it for programs that want it",
+	"sigs.k8s.io/controller-runtime":             "it is a peer, and 20 MB",
+	"github.com/prometheus/client_golang":        "it costs more than it gives",
+	"github.com/spf13/cobra":                     "package flag is enough for an operator",
+	"github.com/klauspost/compress/zstd":         "it costs 0.5 MB: the cache compresses by s2",
+	"k8s.io/kubernetes":                          "only the control plane is made of it",
+	"testing":                                    "it is for tests",
+	modulePath + "/internal/plane":               "it is for the command line and for tests",
+	modulePath + "/cmd/yare/internal/dev":        "it is for the command line",
+	modulePath + "/internal/proxy":               "it is for tests and the command line",
+	modulePath + "/explore":                      "it is for tests and the command line",
+	modulePath + "/yaretest":                     "it is for tests",
+	modulePath + "/internal/testkit/fakeserver":  "it is for tests",
+	modulePath + "/internal/testkit/gadget":      "it is for tests",
+	modulePath + "/internal/testkit/serverminor": "it is for tests",
 }
 
 // lineBudgets holds the largest number of lines, by `wc -l`, of the main.go of each example and of the typical operator.

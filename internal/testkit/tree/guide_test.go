@@ -17,7 +17,7 @@ import (
 
 // codeOfGuide lists the folders of the code that the pages show. All of it is compiled: by go vet
 // ./..., by the checks of the module of the peer, or by the benchmark.
-var codeOfGuide = []string{"docs/guide/code", "examples", "cmd/yare", "lab/bench/controllerruntime", "lab/bench/kubers/src"}
+var codeOfGuide = []string{"docs/guide/code", "examples", "cmd/yare", "lab/bench/controllerruntime", "lab/bench/kubers/src", "ctrl"}
 
 // TestGuideShowsCompiledCode checks that each block of Go or Rust in the pages of the guide is part
 // of a compiled file. Indentation, comments and blank lines may differ. The line // … in a block
