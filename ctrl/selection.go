@@ -44,9 +44,6 @@ func (s selectionOfKind) stream(r wire.Resource, representation wire.Representat
 	}
 }
 
-// selectsAll reports whether the selection has all objects of its namespace.
-func (s selectionOfKind) selectsAll() bool { return s.labels.Empty() && s.fields.Empty() }
-
 // resync returns after which time handlers get all objects again: the period with up to a tenth more.
 func (s selectionOfKind) resync() time.Duration {
 	return s.syncPeriod + time.Duration(rand.Float64()*0.1*float64(s.syncPeriod))
