@@ -67,7 +67,7 @@ func TestTableAgreesWithTheServer(t *testing.T) {
 		t.Fatalf("the server serves %d resources only", len(served))
 	}
 
-	minor := serverminor.Of(t, cluster)
+	minor := serverminor.OfAPIs(t, cluster)
 	serverMinor := strconv.Itoa(minor)
 
 	for gvk, want := range served {

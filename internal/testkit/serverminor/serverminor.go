@@ -2,7 +2,7 @@
 package serverminor
 
 import (
-	"strconv"
+	"cmp"
 	"testing"
 
 	"github.com/yare-go/yare/kube"
@@ -12,15 +12,27 @@ import (
 // Of returns the minor version of the server of a cluster, such as 36 for Kubernetes 1.36.
 func Of(t testing.TB, cluster *yaretest.Cluster) int {
 	t.Helper()
-	var version struct {
-		Minor string `json:"minor"`
+	return read(t, cluster).Minor
+}
+
+// OfAPIs returns the minor version whose APIs the server of a cluster serves. It is that of the server, unless the server
+// emulates another one.
+func OfAPIs(t testing.TB, cluster *yaretest.Cluster) int {
+	t.Helper()
+	v := read(t, cluster)
+	return cmp.Or(v.EmulationMinor, v.Minor)
+}
+
+// version is what a server says of its version.
+type version struct {
+	Minor          int `json:"minor,string"`
+	EmulationMinor int `json:"emulationMinor,string"`
+}
+
+func read(t testing.TB, cluster *yaretest.Cluster) (v version) {
+	t.Helper()
+	if err := kube.Unmarshal([]byte(cluster.Kubectl(t, "", "get", "--raw", "/version")), &v); err != nil {
+		t.Fatalf("the version of the server: %v", err)
 	}
-	if err := kube.Unmarshal([]byte(cluster.Kubectl(t, "", "get", "--raw", "/version")), &version); err != nil {
-		t.Fatal(err)
-	}
-	minor, err := strconv.Atoi(version.Minor)
-	if err != nil {
-		t.Fatalf("the minor version of the server: %v", err)
-	}
-	return minor
+	return v
 }
