@@ -151,7 +151,7 @@ func TestWatchedNamespaceEnds(t *testing.T) {
 		i.waitForRole(full, roleFinalizer)
 		i.apply(watched...) // an apply keeps the finalizer
 		i.waitForRole(full, roleFinalizer)
-		i.cluster.Kubectl(t, "", "delete", "namespace", full, empty, "--timeout=2m")
+		i.cluster.Kubectl(t, "", "delete", "namespace", full, empty, "--timeout=5m")
 		i.createNamespace(full)
 		i.createNamespace(empty)
 		i.apply(watched...)
@@ -161,10 +161,10 @@ func TestWatchedNamespaceEnds(t *testing.T) {
 	i.createWithoutFinalizer(later, "second")
 	i.waitForFinalizers(i.robots.String(), later, "second", i.cleanup)
 	stop()
-	i.cluster.Kubectl(t, "", "delete", "namespace", empty, "--timeout=2m")
+	i.cluster.Kubectl(t, "", "delete", "namespace", empty, "--timeout=5m")
 	i.cluster.Kubectl(t, "", "delete", "namespace", later, "--wait=false")
 	stop = i.start(watched...)
-	i.cluster.Kubectl(t, "", "wait", "--for=delete", "namespace/"+later, "--timeout=2m")
+	i.cluster.Kubectl(t, "", "wait", "--for=delete", "namespace/"+later, "--timeout=5m")
 	if log := stop(); strings.Contains(log, "not retained as they should be") || strings.Contains(log, "is being deleted, and") {
 		t.Errorf("the log is\n%s", log)
 	}
@@ -220,7 +220,7 @@ func TestRoleThatIsDeletedWhileItsNamespaceLives(t *testing.T) {
 	})
 	for _, namespace := range []string{one, other} {
 		i.checkExist(false, [3]string{"role", namespace, i.role()}, [3]string{"rolebinding", namespace, i.role()})
-		i.cluster.Kubectl(t, "", "delete", "namespace", namespace, "--timeout=2m")
+		i.cluster.Kubectl(t, "", "delete", "namespace", namespace, "--timeout=5m")
 	}
 	if log := stop(); !strings.Contains(log, "does not watch the namespace any more") || !strings.Contains(log, "uninstall --remove-finalizers") {
 		t.Errorf("the log is\n%s", log)
@@ -253,6 +253,6 @@ func TestReinstallationWhileRolesAreBeingDeleted(t *testing.T) {
 	_, stream, _ := i.call(append([]string{"manifests", "--image", "example.com/robots:v1"}, watched...)...)
 	i.cluster.Kubectl(t, stream, "apply", "--server-side", "-f", "-") // which warns of the roles that are being deleted
 	stop = i.start(watched...)
-	i.cluster.Kubectl(t, "", "delete", "namespace", namespace, "--timeout=2m")
+	i.cluster.Kubectl(t, "", "delete", "namespace", namespace, "--timeout=5m")
 	stop()
 }
