@@ -90,6 +90,10 @@ func TestConnectionProblemsAreLoggedOnce(t *testing.T) {
 			outcomes: []outcome{{wire.Request{Verb: wire.VerbWatch, Resource: certificates.Resource}, missing}},
 			log:      []string{"the server does not know certificates.cert-manager.io: install what certificates.cert-manager.io belong to"},
 		},
+		"missing, when somebody asks for all kinds of the version": {
+			outcomes: []outcome{{wire.Request{Verb: wire.VerbGet, Resource: wire.Resource{GroupVersionKind: gadgets.Resource.GroupVersion().WithKind("")}}, missing}},
+			log:      []string{"the server does not know example.com/v1: install the definitions of example.com/v1"},
+		},
 		"missing, and no definition of this program's": {
 			outcomes: []outcome{{wire.Request{Verb: wire.VerbWatch, Resource: pods.Resource}, missing}},
 			log:      []string{"the server does not know pods: install what pods belong to"},

@@ -236,7 +236,11 @@ func (reporter *Reporter) texts(p problem) (headline, recovery, remedy string) {
 			"renew the credentials of the kubeconfig, or name another with --kubeconfig or --context"
 	case noResource:
 		remedy = "put its CustomResourceDefinition in place: " + reporter.crdCommand + " | kubectl apply -f -"
-		if !reporter.defines[p.resource.GroupResource()] {
+		switch {
+		case p.resource.Plural == "": // a request for what the version has
+			resource = p.resource.GroupVersion().String()
+			remedy = "install the definitions of " + resource
+		case !reporter.defines[p.resource.GroupResource()]:
 			remedy = "install what " + resource + " belong to: this program uses them, but does not define them"
 		}
 		return "the server does not know " + resource, "the server knows " + resource + " now", remedy
