@@ -318,7 +318,7 @@ func (i *informer) AddIndexers(toolscache.Indexers) error {
 // HasSynced reports whether all streams are listed.
 func (i *informer) HasSynced() bool { return toolscache.IsDone(i.synced) }
 
-// HasSyncedChecker is done when all streams are listed.
+// HasSyncedChecker returns a checker that is done when all streams are listed.
 func (i *informer) HasSyncedChecker() toolscache.DoneChecker { return i.synced }
 
 // IsStopped reports whether the informer was removed, or its cache has ended.
@@ -353,5 +353,5 @@ func (c *completion) completeOne() {
 // Name returns what is waited for.
 func (c *completion) Name() string { return c.name }
 
-// Done is closed after the last step.
+// Done returns a channel that is closed after the last step.
 func (c *completion) Done() <-chan struct{} { return c.done }

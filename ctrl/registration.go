@@ -38,7 +38,7 @@ type registration struct {
 // HasSynced reports whether the handler has got all objects that existed at its start.
 func (r *registration) HasSynced() bool { return toolscache.IsDone(r.synced) }
 
-// HasSyncedChecker is done when the handler has got all objects that existed at its start.
+// HasSyncedChecker returns a checker that is done when the handler has got all objects that existed at its start.
 func (r *registration) HasSyncedChecker() toolscache.DoneChecker { return r.synced }
 
 // add lets an event wait. It is called by a stream, and does not block.
