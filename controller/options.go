@@ -26,8 +26,8 @@ type settings struct {
 	// formerManagers are names that manager had in earlier releases, and formerPrefixes holds the prefixes of
 	// [FormerMetadata].
 	formerManagers, formerPrefixes []string
-	// newMover makes the handler that moves ownership from the former managers. It is nil without former managers, so that
-	// other programs do not contain the code of the handler.
+	// newMover makes the handler that moves ownership from the former managers. It is nil without former managers, so
+	// that other programs do not contain the code of the handler.
 	newMover func(view adoption.View, log *slog.Logger, former, prefixes, labels []string) ownershipMover
 	// quiet is the quiet time of [Debounce], or 0.
 	quiet time.Duration

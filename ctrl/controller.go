@@ -23,28 +23,30 @@ import (
 // requeueDelay is the delay of a Result with Requeue alone.
 const requeueDelay = time.Second
 
-// Controller returns a part of a program of yare that calls a reconciler of controller-runtime for the objects of T. The
-// queue, the back-off, the metrics and the live page are those of yare's controllers:
+// Controller returns a part of a program of yare that calls a reconciler of controller-runtime for the objects of T.
+// The queue, the back-off, the metrics and the live page are those of yare's controllers:
 //
 //	operator.Main(ctrl.Controller[CronJob](role, scheme, func(c cluster.Cluster) (reconcile.Reconciler, error) {
 //		return &CronJobReconciler{Client: c.GetClient(), Scheme: c.GetScheme()}, nil
 //	}, controller.Owns[batchv1.Job]()))
 //
-// newReconciler is called once, when the part starts, on every replica. The cluster has the client, the cache, the field
-// indexer and the recorders of controller-runtime, as a manager has them. Its reads and writes are those of a manager by
-// [Manager]. role is as in [Manager]. options say what else triggers a reconcile, in place of SetupWithManager.
+// newReconciler is called once, when the part starts, on every replica. The cluster has the client, the cache, the
+// field indexer and the recorders of controller-runtime, as a manager has them. Its reads and writes are those of a
+// manager by [Manager]. role is as in [Manager]. options say what else triggers a reconcile, in place of
+// SetupWithManager.
 //
 // A type T without a Definition, such as that of an API package, is embedded in a struct with one, which is Foreign.
 //
 // What is different from controller-runtime:
 //
-//   - The context of a reconcile belongs to its writes: they pass the checks of package controller. So an apply that would
-//     change nothing is not sent, and an apply to an object that is not a child is [kube.ErrForeignChild].
-//   - A reconcile for an object that is gone comes once, unless the program was down. Its error is logged, and not retried.
-//   - A Result with Requeue and without RequeueAfter comes again after a second. A Priority is ignored: all objects have
-//     the same one.
-//   - An error is retried by the back-off of [controller.Controller.Backoff], and a conflict without an error in the log. An
-//     error by reconcile.TerminalError is retried after the next change.
+//   - The context of a reconcile belongs to its writes: they pass the checks of package controller. So an apply that
+//     would change nothing is not sent, and an apply to an object that is not a child is [kube.ErrForeignChild].
+//   - A reconcile for an object that is gone comes once, unless the program was down. Its error is logged, and not
+//     retried.
+//   - A Result with Requeue and without RequeueAfter comes again after a second. A Priority is ignored: all objects
+//     have the same one.
+//   - An error is retried by the back-off of [controller.Controller.Backoff], and a conflict without an error in the
+//     log. An error by reconcile.TerminalError is retried after the next change.
 //   - The reconciler sees objects that are being deleted. It adds and removes its finalizers itself.
 func Controller[T any, P kube.ObjectOf[T]](
 	role []byte, scheme *runtime.Scheme, newReconciler func(cluster.Cluster) (reconcile.Reconciler, error),
@@ -52,7 +54,7 @@ func Controller[T any, P kube.ObjectOf[T]](
 ) operator.Part {
 	// The compiler compiles this function for each T. Therefore methods without T do the work.
 	p := controllerPart{scheme: scheme, newReconciler: newReconciler}
-	p.newEngine = func(reconcile func(context.Context, kube.Key) (controller.Action, error), onGone func(kube.Key)) operator.Part {
+	p.newEngine = func(reconcile reconcileFunc, onGone func(kube.Key)) operator.Part {
 		all := append([]controller.Option{controller.ReconcileDeleting(), controller.OnGone(onGone)}, options...)
 		return controller.New[T, P](func(ctx context.Context, t *T, c *kube.Client) (controller.Action, error) {
 			object := P(t)
@@ -61,13 +63,16 @@ func Controller[T any, P kube.ObjectOf[T]](
 		}, all...)
 	}
 	// This engine is asked for its needs only.
-	p.Part = p.newEngine(func(context.Context, kube.Key) (controller.Action, error) { return controller.Done(), nil }, func(kube.Key) {})
+	p.Part = p.newEngine(nil, func(kube.Key) {})
 	p.needs, p.err = needsOf(role)
 	if newReconciler == nil {
 		p.err = errors.Join(p.err, errors.New("the function that makes the reconciler is nil: give ctrl.Controller one"))
 	}
 	return p
 }
+
+// reconcileFunc reconciles an object that is there.
+type reconcileFunc func(context.Context, kube.Key) (controller.Action, error)
 
 // handlerKey is the key of the handler of a reconcile in its context.
 type handlerKey struct{}
@@ -78,7 +83,7 @@ type controllerPart struct {
 	scheme        *runtime.Scheme
 	newReconciler func(cluster.Cluster) (reconcile.Reconciler, error)
 	// newEngine returns the controller. Its functions reconcile an object that is there, and one that is gone.
-	newEngine func(reconcile func(context.Context, kube.Key) (controller.Action, error), onGone func(kube.Key)) operator.Part
+	newEngine func(reconcile reconcileFunc, onGone func(kube.Key)) operator.Part
 	needs     kube.Needs
 	err       error
 }
@@ -112,7 +117,8 @@ func (p controllerPart) Start(ctx context.Context, rt *controller.Runtime) error
 	}
 	onGone := func(key kube.Key) {
 		if _, err := r.Reconcile(ctx, requestFor(key)); err != nil {
-			rt.Log.Error("reconcile of an object that is gone failed", "namespace", key.Namespace, "name", key.Name, "error", err)
+			rt.Log.Error("reconcile of an object that is gone failed",
+				"namespace", key.Namespace, "name", key.Name, "error", err)
 		}
 	}
 	engine := p.newEngine(func(ctx context.Context, key kube.Key) (controller.Action, error) {

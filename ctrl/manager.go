@@ -35,12 +35,12 @@ import (
 //		}))
 //	}
 //
-// All requests of the manager, those of its API reader and its recorders too, are requests of the program: a replica that
-// no longer leads sends none, and yare dev refuses those that role does not allow. The manager shares the streams of the
-// cache with the other parts of the program.
+// All requests of the manager, those of its API reader and its recorders too, are requests of the program: a replica
+// that no longer leads sends none, and yare dev refuses those that role does not allow. The manager shares the streams
+// of the cache with the other parts of the program.
 //
-// role is YAML with ClusterRoles and Roles, as controller-gen writes it. Its rules become permissions of the program. The
-// rules of a Role hold in its namespace, or in that of the program if it names none.
+// role is YAML with ClusterRoles and Roles, as controller-gen writes it. Its rules become permissions of the program.
+// The rules of a Role hold in its namespace, or in that of the program if it names none.
 //
 // The program elects the leader, and serves probes and metrics. So options with LeaderElection are an error, and the
 // addresses for probes and metrics are ignored. The manager starts on every replica, with its webhooks and caches. What

@@ -1,5 +1,5 @@
-// Package kubebuilder accepts the flags that the scaffold of kubebuilder gives to a program, so that its Deployment and its
-// chart stay as they are.
+// Package kubebuilder accepts the flags that the scaffold of kubebuilder gives to a program, so that its Deployment and
+// its chart stay as they are.
 package kubebuilder
 
 import (
@@ -13,18 +13,34 @@ import (
 	"strings"
 )
 
-// AcceptFlags replaces the flags of kubebuilder's scaffold in the arguments of the process by those of package operator. It
-// is the first statement of a program:
+// AcceptFlags replaces the flags of kubebuilder's scaffold in the arguments of the process by those of package
+// operator. It is the first statement of a program:
 //
 //	func main() {
 //		kubebuilder.AcceptFlags()
 //		operator.Main(controller.New(reconcile), secure.New())
 //	}
 //
-// Each warning is a line on the standard error stream. A value that is not valid ends the process with the status 2. See
-// [Translate]. The program has no flags of these names by itself.
+// What each flag becomes:
+//
+//	--leader-election-id, --leader-election-namespace   --lease-name, --lease-namespace; nothing without --leader-elect
+//	--health-probe-bind-address                         --listen-probes
+//	--metrics-bind-address                              --listen-secure; --listen with --metrics-secure=false
+//	--metrics-cert-path, -name, -key                    --tls-cert, --tls-key
+//	--webhook-cert-path, -name, -key                    --webhook-cert, --webhook-key, and --webhooks=:9443
+//	--zap-log-level, --zap-devel                        -v
+//
+// The others of --zap-* and --enable-http2 are left out, with a warning if they ask for something that the program does
+// not do. An address 0 stands for none. The flag --listen-secure needs the part of package operator/secure: a program
+// without it refuses the flag, so metrics that were protected stay so. Other arguments stay as they are, and so do
+// those behind "--".
+//
+// A flag that is not given has no effect. In the scaffold, --health-probe-bind-address is :8081 then.
+//
+// Each warning is a line on the standard error stream. A value that is not valid ends the process with the status 2.
+// The program has no flags of these names in package operator's Program.
 func AcceptFlags() {
-	args, warnings, err := Translate(os.Args[1:])
+	args, warnings, err := translate(os.Args[1:])
 	for _, warning := range warnings {
 		fmt.Fprintln(os.Stderr, "warning:", warning)
 	}
@@ -35,21 +51,8 @@ func AcceptFlags() {
 	os.Args = append(os.Args[:1:1], args...)
 }
 
-// Translate returns args with flags of package operator in place of those of kubebuilder's scaffold:
-//
-//	--leader-election-id, --leader-election-namespace   --lease-name, --lease-namespace; nothing without --leader-elect
-//	--health-probe-bind-address                         --listen-probes
-//	--metrics-bind-address                              --listen-secure; --listen with --metrics-secure=false
-//	--metrics-cert-path, -name, -key                    --tls-cert, --tls-key
-//	--webhook-cert-path, -name, -key                    --webhook-cert, --webhook-key, and --webhooks=:9443
-//	--zap-log-level, --zap-devel                        -v
-//
-// The others of --zap-* and --enable-http2 are left out, with a warning if they ask for something that the program does not
-// do. An address 0 stands for none. The flag --listen-secure needs the part of package operator/secure: a program without it
-// refuses the flag, so metrics that were protected stay so. Other arguments stay as they are, and so do those behind "--".
-//
-// A flag that is not given has no effect. In the scaffold, --health-probe-bind-address is :8081 then.
-func Translate(args []string) (translated, warnings []string, err error) {
+// translate returns args with flags of package operator in place of those of the scaffold.
+func translate(args []string) (translated, warnings []string, err error) {
 	var t translation
 	for len(args) > 0 && args[0] != "--" {
 		arg := args[0]
@@ -72,7 +75,7 @@ func Translate(args []string) (translated, warnings []string, err error) {
 		}
 		*target = value
 	}
-	if err := t.translate(); err != nil {
+	if err := t.finish(); err != nil {
 		return nil, nil, err
 	}
 	return slices.Concat(t.rest, t.added, args), t.warnings, nil
@@ -109,8 +112,8 @@ func (t *translation) target(name string) (field *string, isKnown bool) {
 	return field, field != nil
 }
 
-// translate adds the flags of package operator, and the warnings.
-func (t *translation) translate() error {
+// finish adds the flags of package operator, and the warnings.
+func (t *translation) finish() error {
 	if isTrue(t.leaderElect) {
 		t.add("leader-elect", "true")
 		t.add("lease-name", t.leaseName)

@@ -1,10 +1,8 @@
-package kubebuilder_test
+package kubebuilder
 
 import (
 	"strings"
 	"testing"
-
-	"github.com/yare-go/yare/operator/kubebuilder"
 )
 
 // The arguments of Deployments that kubebuilder's scaffold and its patches print.
@@ -34,7 +32,7 @@ func TestTranslate(t *testing.T) {
 		{"manifests --image a:1 --leader-elect", "manifests --image a:1 --leader-elect=true", ""},
 		{"run --bucket b -- --zap-devel", "run --bucket b -- --zap-devel", ""},
 	} {
-		got, warnings, err := kubebuilder.Translate(strings.Fields(test.args))
+		got, warnings, err := translate(strings.Fields(test.args))
 		if text := strings.Join(got, " "); err != nil || text != test.want {
 			t.Errorf("%s: got %s, error %v, want %s", test.args, text, err, test.want)
 		}
@@ -46,7 +44,7 @@ func TestTranslate(t *testing.T) {
 		"--metrics-secure=perhaps": "write true or false", "--metrics-bind-address": "has no value",
 		"--zap-log-level=loud": "write debug, info", "--zap-encoder=xml": "write json or console",
 	} {
-		if _, _, err := kubebuilder.Translate(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := translate(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", args, err, want)
 		}
 	}
