@@ -2,6 +2,7 @@ package kube
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,6 +35,18 @@ func builtinResource(pkg, typeName string) (wire.Resource, bool) {
 		}, true
 	}
 	return wire.Resource{}, false
+}
+
+// isBuiltinKind reports whether a kind is one of k8s.io/api, in any version.
+func isBuiltinKind(kind schema.GroupKind) bool {
+	for line := range strings.SplitSeq(builtinKinds, "\n") {
+		fields := strings.Fields(line)
+		if group := strings.TrimPrefix(fields[1], "-"); group == kind.Group &&
+			slices.ContainsFunc(fields[2:], func(list string) bool { return hasWord(list, kind.Kind) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasWord reports whether a list of words, which commas separate, has a word.

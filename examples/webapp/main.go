@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"embed"
-	"fmt"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
@@ -52,18 +51,13 @@ func reconcile(ctx context.Context, app *WebApp, c *kube.Client) (controller.Act
 	if err != nil {
 		return controller.Done(), err
 	}
-	s, want, reason := live.Status, app.Spec.Replicas, "Progressing"
-	ready := s.ObservedGeneration == live.Generation && s.Replicas == want && s.UpdatedReplicas == want &&
-		s.AvailableReplicas == want
-	if ready {
-		reason = "Available"
-	}
+	readiness := kube.ReadinessOf(live)
+	ready := readiness.State == kube.StateReady
 	if ready != app.Status.Ready {
-		controller.Log(ctx).Info("the readiness changes", "ready", ready, "available", s.AvailableReplicas)
+		controller.Log(ctx).Info("the readiness changes", "ready", ready, "available", live.Status.AvailableReplicas)
 	}
-	app.Status.AvailableReplicas, app.Status.Ready = s.AvailableReplicas, ready
-	kube.SetCondition(ctx, &app.Status.Conditions, app, "Ready", ready, reason,
-		fmt.Sprintf("%d of %d pods are updated, %d available", s.UpdatedReplicas, want, s.AvailableReplicas))
+	app.Status.AvailableReplicas, app.Status.Ready = live.Status.AvailableReplicas, ready
+	kube.SetCondition(ctx, &app.Status.Conditions, app, "Ready", ready, readiness.Reason, readiness.Message)
 	return controller.Done(), c.ApplyStatus(ctx, app)
 }
 
