@@ -17,6 +17,9 @@ import (
 // have the attributes controller, namespace, name and reconcileID, which differs between any two
 // reconciles. In an operator.Task the lines have the attribute task. The logger is derived from the
 // Log of the [Runtime]. Log returns [slog.Default] for every other ctx.
+//
+// Libraries that log by logr.FromContext, klog.FromContext, or log.FromContext of controller-runtime get the same
+// logger.
 func Log(ctx context.Context) *slog.Logger {
 	if s, ok := logctx.From(ctx); ok {
 		return s.Logger()
@@ -59,11 +62,14 @@ func (c *reconcileContext) start(ctx context.Context, programLog *slog.Logger, c
 	c.Context, c.programLog, c.controller, c.key, c.id = ctx, programLog, controller, key, rand.Uint64()
 }
 
-// Value returns c as the scope of log lines, and otherwise the value of the context that c is
-// derived from.
+// Value returns c as the scope of log lines, the logger of c for package logr, and otherwise the value of the context
+// that c is derived from.
 func (c *reconcileContext) Value(key any) any {
-	if key == (logctx.Key{}) {
+	switch key {
+	case logctx.Key{}:
 		return c
+	case logctx.LogrKey:
+		return c.Logger()
 	}
 	return c.Context.Value(key)
 }

@@ -3,11 +3,15 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2" //nolint:depguard // libraries log by it
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/cache"
@@ -135,4 +139,30 @@ func TestNamespaceOfTheProgram(t *testing.T) {
 	if got := controller.Namespace(t.Context()); got != "" {
 		t.Errorf("outside of a program: %q", got)
 	}
+}
+
+// Libraries find the logger of a reconcile by the contexts of logr and klog.
+func TestLibrariesLogWithTheFieldsOfTheReconcile(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		create(t, s.client(), garden("a"))
+		p := start(t, s.client(), controller.New(func(ctx context.Context, _ *Garden, _ *kube.Client) (controller.Action, error) {
+			logr.FromContextOrDiscard(ctx).Info("by logr", "plants", 3)
+			klog.FromContext(ctx).V(4).Info("by klog")
+			inner, cancel := context.WithCancel(ctx)
+			defer cancel()
+			logr.FromContextOrDiscard(inner).Error(errors.New("dry"), "from an inner context")
+			return controller.Done(), nil
+		}))
+		synctest.Wait()
+		for level, want := range map[slog.Level]string{
+			slog.LevelInfo:  `msg="by logr" controller=garden namespace=default name=a reconcileID=`,
+			slog.LevelDebug: `msg="by klog" controller=garden namespace=default name=a reconcileID=`,
+			slog.LevelError: `msg="from an inner context" controller=garden namespace=default name=a reconcileID=`,
+		} {
+			if lines := p.log.lines(level); !strings.Contains(strings.Join(lines, ""), want) {
+				t.Errorf("the log lacks %q: %q", want, lines)
+			}
+		}
+	})
 }

@@ -44,7 +44,7 @@ type configuration struct {
 
 // New returns a controller of T. It calls reconcile for each object that is not being deleted, whatever finalizers the
 // object has. [Controller.Finalizer] adds the function for objects that are being deleted. A finalizer that reconcile
-// itself adds would never be removed.
+// itself adds would never be removed, unless [ReconcileDeleting] is given.
 //
 // The object that reconcile gets is a private copy. The client reads objects of watched kinds from the cache, and all
 // others from the server. The Action is ignored if there is an error: the back-off decides when the next call is due

@@ -160,3 +160,65 @@ func TestDeletedChildOfALivingOwner(t *testing.T) {
 		}
 	})
 }
+
+// A port of LeaderWorkerSet had to act on Pods that were being deleted, and no function was called for them.
+func TestReconcileDeleting(t *testing.T) {
+	t.Parallel()
+	const foreign = "other.example.com/hold"
+	reconcile := func(calls *journal) func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+		return func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			if g.DeletionTimestamp == nil {
+				calls.record("reconcile " + g.Name)
+				return controller.Done(), nil
+			}
+			calls.record("reconcile the deleted " + g.Name)
+			_, err := kube.Namespaced[Garden](c, g.Namespace).Patch(ctx, g.Name, kube.MergePatch(map[string]any{
+				"metadata": map[string]any{"finalizers": nil, "resourceVersion": g.ResourceVersion},
+			}))
+			return controller.Done(), err
+		}
+	}
+	for name, test := range map[string]struct {
+		options []controller.Option
+		own     bool
+		want    []string
+	}{
+		"a finalizer of others": {want: []string{"reconcile eden", "reconcile the deleted eden"}},
+		"an own finalizer, too": {own: true, want: []string{"reconcile eden", "cleanup eden", "reconcile the deleted eden"}},
+		"cancelled deletions": {
+			options: []controller.Option{controller.CancelDeleted()}, want: []string{"reconcile eden", "reconcile the deleted eden"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *server) {
+				var calls journal
+				c := s.client()
+				g := garden("eden")
+				g.Finalizers = []string{foreign}
+				create(t, c, g)
+				watcher := controller.New(reconcile(&calls), append(test.options, controller.ReconcileDeleting())...)
+				if test.own {
+					watcher.Finalizer(finalizer, func(_ context.Context, g *Garden, _ *kube.Client) (controller.Cleanup, error) {
+						calls.record("cleanup " + g.Name)
+						return controller.CleanupDone(), nil
+					})
+				}
+				start(t, c, watcher)
+				synctest.Wait()
+				before, err := kube.Namespaced[Garden](c, "default").Get(t.Context(), "eden")
+				if err != nil || slices.Contains(before.Finalizers, finalizer) != test.own {
+					t.Errorf("before the deletion: %v, error %v", before, err)
+				}
+				remove(t, c, g)
+				synctest.Wait()
+				if got := slices.Compact(calls.drain()); !slices.Equal(got, test.want) {
+					t.Errorf("calls: %q, want %q", got, test.want)
+				}
+				if s.object("gardens", "default", "eden") != nil {
+					t.Error("the deleted object still exists")
+				}
+			})
+		})
+	}
+}

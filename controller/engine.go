@@ -230,8 +230,9 @@ func (e *engine) newLateParts() (*lateParts, error) {
 	}
 	late.reconciler = &reconciler{
 		name: cfg.name, resource: cfg.kind.Resource, log: e.log, programLog: e.programLog, timeout: cfg.timeout,
-		pausedBy: cfg.pausedBy, functions: cfg.functions, onGone: cfg.onGone, tracer: rt.Tracer,
-		clock: e.clock, queue: e.queue, shownObjects: e.subscriptions,
+		pausedBy: cfg.pausedBy, reconcilesDeleting: cfg.reconcilesDeleting, functions: cfg.functions, onGone: cfg.onGone,
+		tracer: rt.Tracer,
+		clock:  e.clock, queue: e.queue, shownObjects: e.subscriptions,
 		unfinished: e.unfinished, longReconciles: e.longReconciles,
 		requeueWaits: newRequeueWaits(e.log),
 		waits:        &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, unfinished: e.unfinished},

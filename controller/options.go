@@ -26,8 +26,8 @@ type settings struct {
 	// formerManagers are names that manager had in earlier releases, and formerPrefixes holds the prefixes of
 	// [FormerMetadata].
 	formerManagers, formerPrefixes []string
-	// newMover makes the handler that moves ownership from the former managers. It is nil without former managers, so that
-	// other programs do not contain the code of the handler.
+	// newMover makes the handler that moves ownership from the former managers. It is nil without former managers, so
+	// that other programs do not contain the code of the handler.
 	newMover func(view adoption.View, log *slog.Logger, former, prefixes, labels []string) ownershipMover
 	// quiet is the quiet time of [Debounce], or 0.
 	quiet time.Duration
@@ -47,7 +47,9 @@ type settings struct {
 	permissions []Permission
 	// cancelsDeleted is true with [CancelDeleted].
 	cancelsDeleted bool
-	errs           []error
+	// reconcilesDeleting is true with [ReconcileDeleting].
+	reconcilesDeleting bool
+	errs               []error
 }
 
 // reject records why the controller is not valid. A nil err is ignored.
@@ -202,6 +204,12 @@ func OnGone(f func(kube.Key)) Option {
 // starts once the reconcile has returned. CancelDeleted is for reconciles that take long or wait. By default a
 // reconcile is not interrupted. A cleanup is never interrupted.
 func CancelDeleted() Option { return optionFunc(func(s *settings) { s.cancelsDeleted = true }) }
+
+// ReconcileDeleting calls the reconcile function also for objects that are being deleted and have no finalizer of the
+// controller. Their DeletionTimestamp is set. It is for objects that end slowly, such as Pods, and for finalizers that
+// the reconcile function handles itself. The controller adds no finalizer because of it. An object may be gone before
+// the function sees its deletion. An object with the [Controller.Finalizer] is cleaned up instead.
+func ReconcileDeleting() Option { return optionFunc(func(s *settings) { s.reconcilesDeleting = true }) }
 
 // Reconciled restricts the reconciled objects, and which of their changes matter. With a [Controller.Finalizer], an
 // object that has the finalizer and stops matching the selectors is cleaned up like a deleted object, and its

@@ -21,7 +21,8 @@ import (
 //  1. Read the object.
 //  2. Add the finalizer, and remove former and retired finalizers.
 //  3. Call the reconcile function. For an object that is being deleted, call the cleanup function instead, and
-//     remove the finalizers when the cleanup is done.
+//     remove the finalizers when the cleanup is done. With [ReconcileDeleting], an object that is being deleted and
+//     needs no cleanup is reconciled.
 //  4. Report the result.
 //  5. Return to the queue when the next reconcile is due.
 type reconciler struct {
@@ -32,8 +33,10 @@ type reconciler struct {
 	log, programLog *slog.Logger
 	timeout         time.Duration
 	pausedBy        pauseAnnotation
-	functions       functions
-	onGone          []func(kube.Key)
+	// reconcilesDeleting is true with [ReconcileDeleting].
+	reconcilesDeleting bool
+	functions          functions
+	onGone             []func(kube.Key)
 	// tracer may be nil.
 	tracer wire.Tracer
 
@@ -164,15 +167,17 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	}
 	ref.UID = obj.GetUID()
 	rec.object, rec.result.Object = obj, ref
-	if selection == selected && obj.GetDeletionTimestamp() == nil && r.pausedBy.isOn(obj) {
+	isDeleting := obj.GetDeletionTimestamp() != nil
+	rec.result.Cleanup = selection == deselected ||
+		isDeleting && (!r.reconcilesDeleting || r.finalizers.needsCleanup(obj))
+	if !rec.result.Cleanup && r.pausedBy.isOn(obj) {
 		rec.needsNoCall = true
 		return nil
 	}
-	rec.result.Cleanup = selection == deselected || obj.GetDeletionTimestamp() != nil
 	ctx = r.startSpan(ctx, rec, rec.result.Cleanup)
 	ctx, cancel := r.withTimeout(ctx)
 	defer cancel()
-	if r.cancels != nil && !rec.result.Cleanup {
+	if r.cancels != nil && !isDeleting && !rec.result.Cleanup {
 		var stop func()
 		ctx, stop = r.cancelOnDeletion(ctx, key, ref.UID)
 		defer stop()
@@ -185,8 +190,12 @@ func (r *reconciler) reconcile(ctx context.Context, rec *reconciliation) error {
 	}
 	if mayEdit {
 		rec.step = "the update of the finalizers"
-		updated, exists, err := r.finalizers.update(ctx, client, obj)
-		if err != nil || !exists || updated.GetDeletionTimestamp() != nil {
+		update := r.finalizers.update
+		if isDeleting {
+			update = r.finalizers.removeRetired
+		}
+		updated, exists, err := update(ctx, client, obj)
+		if err != nil || !exists || !isDeleting && updated.GetDeletionTimestamp() != nil {
 			// The object is being deleted or gone. The change that shows this is on its way.
 			return ignoreCancelByDeletion(ctx, err)
 		}

@@ -10,8 +10,10 @@ import (
 
 	"github.com/go-logr/logr"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -33,16 +35,17 @@ import (
 //		}))
 //	}
 //
-// All requests of the manager, those of its API reader and its recorders too, are requests of the program: a replica that
-// no longer leads sends none, and yare dev refuses those that role does not allow. The manager shares the streams of the
-// cache with the other parts of the program.
+// All requests of the manager, those of its API reader and its recorders too, are requests of the program: a replica
+// that no longer leads sends none, and yare dev refuses those that role does not allow. The manager shares the streams
+// of the cache with the other parts of the program.
 //
-// role is YAML with ClusterRoles and Roles, as controller-gen writes it. Its rules become permissions of the program. The
-// rules of a Role hold in its namespace, or in that of the program if it names none.
+// role is YAML with ClusterRoles and Roles, as controller-gen writes it. Its rules become permissions of the program.
+// The rules of a Role hold in its namespace, or in that of the program if it names none.
 //
 // The program elects the leader, and serves probes and metrics. So options with LeaderElection are an error, and the
-// addresses for probes and metrics are ignored. The manager starts when the replica leads, and ends with the program. The
-// namespaces of --watch-namespace are those of its cache, unless the options name others.
+// addresses for probes and metrics are ignored. The manager starts on every replica, with its webhooks and caches. What
+// needs the leader election there, such as its controllers, starts when the replica leads. The manager ends with the
+// program. The namespaces of --watch-namespace are those of its cache, unless the options name others.
 func Manager(name string, role []byte, o manager.Options, setup func(manager.Manager) error) operator.Part {
 	p := managerPart{options: o, setup: setup}
 	p.needs, p.err = needsOf(role)
@@ -72,6 +75,7 @@ type managerPart struct {
 func (p managerPart) Needs() (kube.Needs, error) {
 	needs, err := p.Part.Needs()
 	needs.Rules, needs.Access = append(needs.Rules, p.needs.Rules...), append(needs.Access, p.needs.Access...)
+	needs.EveryReplica = true
 	return needs, errors.Join(p.err, err)
 }
 
@@ -83,12 +87,10 @@ func (p managerPart) run(ctx context.Context, rt *controller.Runtime) error {
 	if o.Logger.IsZero() {
 		o.Logger = logr.FromSlogHandler(rt.Log.Handler())
 	}
-	if namespaces := rt.Client.Namespaces(); o.Cache.DefaultNamespaces == nil && len(namespaces) > 0 {
-		o.Cache.DefaultNamespaces = make(map[string]ctrlcache.Config, len(namespaces))
-		for _, namespace := range namespaces {
-			o.Cache.DefaultNamespaces[namespace] = ctrlcache.Config{}
-		}
+	if o.Cache.DefaultNamespaces == nil {
+		o.Cache.DefaultNamespaces = namespacesOf(rt.Client)
 	}
+	o.LeaderElection, o.LeaderElectionResourceLockInterface = true, programLock{rt.WaitElected}
 	mgr, err := manager.New(bridge.config(), o)
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
@@ -98,6 +100,45 @@ func (p managerPart) run(ctx context.Context, rt *controller.Runtime) error {
 	}
 	return mgr.Start(ctx)
 }
+
+// namespacesOf returns the namespaces that a program watches, or nil for all.
+func namespacesOf(c *kube.Client) map[string]ctrlcache.Config {
+	if len(c.Namespaces()) == 0 {
+		return nil
+	}
+	namespaces := make(map[string]ctrlcache.Config)
+	for _, namespace := range c.Namespaces() {
+		namespaces[namespace] = ctrlcache.Config{}
+	}
+	return namespaces
+}
+
+// programLock makes the election of the program that of a manager. The manager holds the lock from the moment when the
+// program leads. A program that no longer leads ends, and its manager with it.
+type programLock struct{ waitElected func(context.Context) error }
+
+// Get waits until the program leads, and then reports that nobody holds the lock.
+func (l programLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	if l.waitElected(ctx) != nil { // the program ends
+		return &resourcelock.LeaderElectionRecord{HolderIdentity: "another replica"}, []byte("{}"), nil
+	}
+	return nil, nil, apierrors.NewNotFound(schema.GroupResource{}, l.Describe())
+}
+
+// Create returns nil: the manager holds the lock.
+func (programLock) Create(context.Context, resourcelock.LeaderElectionRecord) error { return nil }
+
+// Update returns nil: the manager still holds the lock.
+func (programLock) Update(context.Context, resourcelock.LeaderElectionRecord) error { return nil }
+
+// RecordEvent does nothing.
+func (programLock) RecordEvent(string) {}
+
+// Identity returns the name of the holder.
+func (programLock) Identity() string { return "the leading replica of the program" }
+
+// Describe returns the name of the lock for the log.
+func (programLock) Describe() string { return "the election of the program" }
 
 // needsOf returns the permissions of the ClusterRoles and Roles in a text.
 func needsOf(role []byte) (needs kube.Needs, err error) {

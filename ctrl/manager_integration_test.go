@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -18,15 +22,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	crcluster "sigs.k8s.io/controller-runtime/pkg/cluster"
 	crcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/ctrl"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/clientgo"
+	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -124,7 +132,7 @@ func (r *batchReconciler) Reconcile(ctx context.Context, request reconcile.Reque
 	return reconcile.Result{}, nil
 }
 
-func (r *batchReconciler) SetupWithManager(mgr manager.Manager) error {
+func indexJobs(c crcluster.Cluster) error {
 	byOwner := func(o client.Object) []string {
 		owner := metav1.GetControllerOf(o)
 		if owner == nil || owner.Kind != "Batch" {
@@ -132,7 +140,15 @@ func (r *batchReconciler) SetupWithManager(mgr manager.Manager) error {
 		}
 		return []string{owner.Name}
 	}
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), new(batchv1.Job), ownerField, byOwner); err != nil {
+	return c.GetFieldIndexer().IndexField(context.Background(), new(batchv1.Job), ownerField, byOwner)
+}
+
+func newBatchReconciler(c crcluster.Cluster) (reconcile.Reconciler, error) {
+	return &batchReconciler{c.GetClient(), c.GetScheme(), c.GetEventRecorder("batches")}, indexJobs(c)
+}
+
+func (r *batchReconciler) SetupWithManager(mgr manager.Manager) error {
+	if err := indexJobs(mgr); err != nil {
 		return err
 	}
 	return builder.ControllerManagedBy(mgr).For(new(batch)).Owns(new(batchv1.Job)).
@@ -200,6 +216,10 @@ func TestManager(t *testing.T) {
 		},
 		"part": func(t *testing.T, namespace string) {
 			part := ctrl.Manager("batches", []byte(batchRole), manager.Options{Scheme: batchScheme()}, setUpBatches)
+			yaretest.RunParts(t, cluster.InNamespaces(namespace), part)
+		},
+		"engine": func(t *testing.T, namespace string) {
+			part := ctrl.Controller[batch]([]byte(batchRole), batchScheme(), newBatchReconciler, controller.Owns[batchv1.Job]())
 			yaretest.RunParts(t, cluster.InNamespaces(namespace), part)
 		},
 	} {
@@ -270,6 +290,180 @@ func checkBatches(t *testing.T, cluster *yaretest.Cluster, namespace string) {
 	})
 }
 
+// A part of yare runs in a manager of controller-runtime, which elects the leader.
+func TestPartInAManager(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Shared(t)
+	config := clientgo.ToREST(cluster.Config())
+	namespace := cluster.Namespace(t)
+	mgr, err := manager.New(config, manager.Options{
+		Metrics: metricsserver.Options{BindAddress: "0"}, LeaderElection: true, LeaderElectionID: "parts",
+		LeaderElectionNamespace: namespace, LeaderElectionReleaseOnCancel: true,
+	})
+	must(t, err)
+	must(t, addParts(mgr, "parts", controller.New(func(ctx context.Context, s *corev1.Secret, c *kube.Client) (controller.Action, error) {
+		_, err := kube.Apply(ctx, c, kube.OwnedBy(s, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}}))
+		return controller.Done(), err
+	}, controller.Owns[corev1.ConfigMap](controller.InNamespaces(namespace)), controller.Reconciled(controller.InNamespaces(namespace)))))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		must(t, <-ended)
+	})
+	c := cluster.Client(t)
+	_, err = kube.Namespaced[corev1.Secret](c, namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}})
+	must(t, err)
+	yaretest.Eventually(t, func() error {
+		_, err := kube.Get[corev1.ConfigMap](t.Context(), c, namespace, "s")
+		return err
+	})
+}
+
+// addParts adds parts of a program of yare to a manager, which starts them when its replica leads.
+func addParts(mgr manager.Manager, name string, parts ...operator.Part) error {
+	config, err := clientgo.ConfigFrom(mgr.GetConfig())
+	if err != nil {
+		return err
+	}
+	c, err := kube.NewClient(config)
+	if err != nil {
+		return err
+	}
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		return operator.Run(ctx, c.WithFieldManager(name), parts...)
+	}))
+}
+
+// everyReplica is what a manager runs on standbys too, such as webhooks.
+type everyReplica chan struct{}
+
+func (e everyReplica) NeedLeaderElection() bool { return false }
+
+func (e everyReplica) Start(ctx context.Context) error {
+	close(e)
+	<-ctx.Done()
+	return nil
+}
+
+// The webhooks of a manager answered on the leading replica alone.
+func TestManagerOfAStandby(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Shared(t)
+	onEach, onLeader := make(everyReplica), make(chan struct{})
+	part := ctrl.Manager("standby", nil, manager.Options{}, func(mgr manager.Manager) error {
+		return errors.Join(mgr.Add(onEach), mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			close(onLeader)
+			<-ctx.Done()
+			return nil
+		})))
+	})
+	if needs, err := part.Needs(); err != nil || !needs.EveryReplica {
+		t.Errorf("the needs are %+v, error %v", needs, err)
+	}
+	c := cluster.Client(t)
+	elected := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- part.Start(ctx, &controller.Runtime{Client: c, Cache: cache.New(c), Log: slog.New(slog.DiscardHandler), Elected: elected})
+	}()
+	<-onEach
+	select {
+	case <-onLeader:
+		t.Error("a standby runs what needs the election")
+	default:
+	}
+	close(elected)
+	<-onLeader
+	cancel()
+	must(t, <-ended)
+}
+
+// recordingReconciler records what it sees of its objects.
+type recordingReconciler struct {
+	client.Client
+	seen    chan string
+	results chan reconcile.Result
+	errs    chan error
+}
+
+func (r *recordingReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	var b batch
+	switch err := r.Get(ctx, request.NamespacedName, &b); {
+	case apierrors.IsNotFound(err):
+		r.seen <- "gone"
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, err
+	case !b.DeletionTimestamp.IsZero():
+		r.seen <- "deleted"
+		b.Finalizers = nil
+		return reconcile.Result{}, r.Update(ctx, &b)
+	}
+	applied := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: "child"}}
+	if err := controllerutil.SetControllerReference(&b, applied, r.Scheme()); err != nil {
+		return reconcile.Result{}, err
+	}
+	text, err := runtime.DefaultUnstructuredConverter.ToUnstructured(applied)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	delete(text["metadata"].(map[string]any), "creationTimestamp")
+	err = r.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: text}), client.FieldOwner("batch.ctrl-test.yare.dev"), client.ForceOwnership)
+	r.seen <- fmt.Sprintf("reconciled, foreign child %t", errors.Is(err, kube.ErrForeignChild))
+	select {
+	case result := <-r.results:
+		return result, nil
+	case err := <-r.errs:
+		return reconcile.Result{}, err
+	case <-ctx.Done():
+		return reconcile.Result{}, ctx.Err()
+	}
+}
+
+// On the engine of yare a reconciler sees what it saw before, its results count, and its writes pass the checks.
+func TestReconcilerOnTheEngine(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Shared(t)
+	yaretest.Define[batch](t, cluster)
+	namespace := cluster.Namespace(t)
+	r := &recordingReconciler{seen: make(chan string, 10), results: make(chan reconcile.Result), errs: make(chan error)}
+	part := ctrl.Controller[batch]([]byte(batchRole), batchScheme(), func(c crcluster.Cluster) (reconcile.Reconciler, error) {
+		r.Client = c.GetClient()
+		return r, nil
+	}, controller.Owns[corev1.ConfigMap](), controller.FieldManager("batch.ctrl-test.yare.dev"))
+	c := cluster.Client(t)
+	configMaps, batches := kube.Namespaced[corev1.ConfigMap](c, namespace), kube.Namespaced[batch](c, namespace)
+	_, err := configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "child"}})
+	must(t, err)
+	yaretest.RunParts(t, cluster.InNamespaces(namespace), part)
+	_, err = batches.Create(t.Context(), &batch{ObjectMeta: metav1.ObjectMeta{Name: "b", Finalizers: []string{batchFinalizer}}})
+	must(t, err)
+	next := func(want string) {
+		t.Helper()
+		if got := <-r.seen; got != want {
+			t.Fatalf("the reconciler saw %q, want %q", got, want)
+		}
+	}
+	next("reconciled, foreign child true")
+	must(t, configMaps.Delete(t.Context(), "child"))
+	r.results <- reconcile.Result{RequeueAfter: time.Millisecond}
+	next("reconciled, foreign child false")
+	r.results <- reconcile.Result{Requeue: true} //nolint:staticcheck // reconcilers still set it
+	next("reconciled, foreign child false")
+	r.errs <- reconcile.TerminalError(errors.New("wrong"))
+	_, err = batches.Patch(t.Context(), "b", kube.MergePatch(map[string]any{"spec": map[string]any{"runs": 4}}))
+	must(t, err)
+	next("reconciled, foreign child false")
+	r.results <- reconcile.Result{}
+	must(t, batches.Delete(t.Context(), "b"))
+	next("deleted")
+	next("gone")
+}
+
 func TestManagerThatIsWrong(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -286,6 +480,9 @@ func TestManagerThatIsWrong(t *testing.T) {
 		if _, err := ctrl.Manager("batches", []byte(test.role), test.options, test.setup).Needs(); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "the manager batches") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if _, err := ctrl.Controller[batch]([]byte("a: ["), nil, nil).Needs(); err == nil || !strings.Contains(err.Error(), "read the roles") || !strings.Contains(err.Error(), "is nil") {
+		t.Errorf("a controller: %v", err)
 	}
 	needs, err := ctrl.Manager("batches", []byte(batchRole+`
 ---
