@@ -175,3 +175,17 @@ func ExampleIfServed() {
 	_ = controller.Kind(certificates) // an option for controller.Owns[unstructured.Unstructured]
 	// Output: <nil>
 }
+
+// A group of Pods restarts as a whole when one of them is being deleted. Its controller sees the Pod while it ends.
+func ExampleReconcileDeleting() {
+	isEnding := func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil }
+	pods := controller.New(func(_ context.Context, p *corev1.Pod, _ *kube.Client) (controller.Action, error) {
+		if isEnding(p) {
+			fmt.Println("restart the group of", p.Name) // before the Pod is gone
+		}
+		return controller.Done(), nil
+	}, controller.ReconcileDeleting())
+	needs, err := pods.Needs()
+	fmt.Println(needs.Controllers, needs.Finalizers, err)
+	// Output: [pod] [] <nil>
+}
