@@ -2,10 +2,12 @@ package explore
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -91,6 +93,14 @@ func (e *exploration) install(ctx context.Context, report func(string)) error {
 		return fmt.Errorf("apply the policies of %s: %w", e.operator, err)
 	}
 	return nil
+}
+
+// narrowPolicies narrows the policies to the namespaces of the exploration.
+func (e *exploration) narrowPolicies() (err error) {
+	e.settings.NamespaceLabel = strings.ToLower(rand.Text())
+	suffix := e.settings.NamespaceLabel
+	e.policies, err = policy.Narrow(e.policies, suffix, engine.ExplorationLabel, []string{suffix})
+	return err
 }
 
 // removePolicies removes the policies that install has applied.

@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/explore/internal/engine"
+	"github.com/yare-go/yare/internal/plane/policy"
 	"github.com/yare-go/yare/internal/plane/process"
 	"github.com/yare-go/yare/operator"
 )
@@ -54,7 +56,8 @@ type partsOperator struct {
 
 func (p partsOperator) open(context.Context, string) (openedOperator, error) {
 	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".test")
-	return openedOperator{launcher: engine.RunParts(name, p.parts), sampleFile: "sample.yaml"}, nil
+	policies := policy.OfParts(p.parts(metav1.NamespaceDefault, ""), metav1.NamespaceDefault)
+	return openedOperator{launcher: engine.RunParts(name, p.parts), policies: policies, sampleFile: "sample.yaml"}, nil
 }
 
 // Binary is an operator that is a program. The program need not use yare.

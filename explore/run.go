@@ -10,8 +10,9 @@ import (
 )
 
 // Run explores an operator on the cluster of [yaretest.Shared], or on the cluster of Settings.OwnCluster. A finding
-// fails t. A state that was only late is logged. Run removes the policies of a [Binary] after t. Run returns the
-// coverage.
+// fails t. A state that was only late is logged. Run applies the admission policies of the operator before the first
+// run, and removes them after t. On the cluster of [yaretest.Shared] they concern only the namespaces of the runs, and
+// objects outside of namespaces. Run returns the coverage.
 func Run(t testing.TB, o Operator, settings Settings) *Coverage {
 	t.Helper()
 	e, err := settings.newExploration()
@@ -21,8 +22,11 @@ func Run(t testing.TB, o Operator, settings Settings) *Coverage {
 	if err := e.open(t.Context(), o, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	if e.cluster == nil {
+	if e.cluster == nil { // other tests use the cluster too
 		e.cluster = yaretest.Shared(t)
+		if err := e.narrowPolicies(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	e.settings.Config = e.cluster.Config()
 	t.Cleanup(func() {

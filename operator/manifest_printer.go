@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
@@ -163,15 +165,33 @@ func (p manifestPrinter) objects(install *manifests.Options) ([]map[string]any, 
 	if err != nil {
 		return nil, err
 	}
-	if p.edit != nil {
-		m := &Manifests{Objects: objects, Namespace: install.Namespace}
-		if err := p.edit(m); err != nil {
-			return nil, err
-		}
-		objects = m.Objects
+	m := &Manifests{Objects: objects, Namespace: install.Namespace}
+	err = p.addPolicies(m)
+	if p.edit != nil && err == nil {
+		err = p.edit(m)
 	}
-	install.AddLabels(objects)
-	return objects, nil
+	install.AddLabels(m.Objects)
+	return m.Objects, err
+}
+
+// addPolicies adds the admission policies that the parts bring.
+func (p manifestPrinter) addPolicies(m *Manifests) error {
+	for _, part := range feature.PartsWithin(p.parts) {
+		bringer, ok := part.(feature.PolicyBringer)
+		if !ok {
+			continue
+		}
+		for _, object := range bringer.Policies(m.Namespace, p.options.namespaces) {
+			kind, name := manifests.Kind(object), manifests.Name(object)
+			if slices.ContainsFunc(m.Objects, func(o map[string]any) bool {
+				return manifests.Kind(o) == kind && manifests.Name(o) == name
+			}) {
+				return fmt.Errorf("two parts bring the %s %s: give one another name", kind, name)
+			}
+			m.addBeforeDeployments(object)
+		}
+	}
+	return nil
 }
 
 // isMovingTag reports whether an image may be another one tomorrow: it has the tag latest, or neither tag nor digest.

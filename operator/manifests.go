@@ -62,14 +62,19 @@ func EditManifest[T any, P kube.ObjectOf[T]](m *Manifests, edit func(*T)) error 
 	return nil
 }
 
-// AddManifest adds an object before all Deployments, such as a ConfigMap that the program mounts, or a
-// MutatingAdmissionPolicy and its binding. The
-// object gets the labels of the installation, so that it is updated and removed with the rest.
+// AddManifest adds an object before all Deployments, such as a ConfigMap that the program mounts. The
+// object gets the labels of the installation, so that it is updated and removed with the rest. Package
+// operator/admissionpolicy has parts that add admission policies.
 func AddManifest[T any, P kube.ObjectOf[T]](m *Manifests, t *T) error {
 	object, err := manifestOf[T, P](t)
-	if err != nil {
-		return err
+	if err == nil {
+		m.addBeforeDeployments(object)
 	}
+	return err
+}
+
+// addBeforeDeployments adds an object before all Deployments.
+func (m *Manifests) addBeforeDeployments(object map[string]any) {
 	var before, after []map[string]any
 	for _, o := range m.Objects {
 		if o["kind"] == "Deployment" {
@@ -79,7 +84,6 @@ func AddManifest[T any, P kube.ObjectOf[T]](m *Manifests, t *T) error {
 		}
 	}
 	m.Objects = append(append(before, object), after...)
-	return nil
 }
 
 // manifestOf returns t as an apply would send it. A Secret keeps its stringData, because base64 would hide the

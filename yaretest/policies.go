@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/internal/plane/manifest"
@@ -21,10 +22,10 @@ import (
 // manifestsTimeout is how long a program may take to print its manifests.
 const manifestsTimeout = 20 * time.Second
 
-// ApplyPolicies applies the admission policies that a program prints among its manifests, such as a
-// ValidatingAdmissionPolicy or a MutatingAdmissionPolicy and its binding that the field Manifests of [operator.Program]
-// adds. path is the program, as [Build] has compiled it. args are flags of its subcommand manifests, which also gets
-// --image and the namespace of the test. Define the kinds that the policies are about before: see [Cluster.Define].
+// ApplyPolicies applies the admission policies that a program prints among its manifests, such as those of the parts of
+// package operator/admissionpolicy. [RunParts] applies the policies of its parts by itself. path is the program, as
+// [Build] has compiled it. args are flags of its subcommand manifests, which also gets --image and the namespace of the
+// test. Define the kinds that the policies are about before: see [Cluster.Define].
 //
 //	yaretest.Define[WebApp](t, cluster)
 //	namespace := cluster.Namespace(t)
@@ -32,25 +33,32 @@ const manifestsTimeout = 20 * time.Second
 //
 // The policies concern objects in the namespaces of t alone, as [RunParts] has them, and objects outside of namespaces.
 // So tests with the same policies can run in parallel. In this cluster the names of the policies end with the first
-// namespace. ApplyPolicies returns when the API server enforces the policies. It deletes them after t. For some seconds
-// after a kind was defined, a mutating policy for the kind makes the API server answer with 503: repeat the first write
-// by [Eventually].
+// namespace. ApplyPolicies returns when the API server enforces the policies, also those of a kind that was defined a
+// moment ago. It deletes them after t.
 //
 // A mistake that the type check of the API server finds in an expression fails t, and the error names the policy and
 // the expression. So does a program that prints no policy. Other manifests are not applied, such as a ConfigMap with
 // parameters of a policy: the test creates it.
 func (c *Cluster) ApplyPolicies(t testing.TB, path string, args ...string) {
 	t.Helper()
+	policies, err := printedPolicies(t.Context(), path,
+		append([]string{"--namespace", c.ownNamespace(t.Name(), "default")}, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.applyPolicies(t, policies)
+}
+
+// applyPolicies applies policies, narrowed to the namespaces of t, and returns when the API server enforces them. It
+// deletes them after t.
+func (c *Cluster) applyPolicies(t testing.TB, policies []unstructured.Unstructured) {
+	t.Helper()
 	namespaces := c.programNamespaces(t.Name())
 	suffix := strings.ToLower(rand.Text())
 	if len(namespaces) > 0 {
 		suffix = namespaces[0]
 	}
-	policies, err := printedPolicies(t.Context(), path,
-		append([]string{"--namespace", c.ownNamespace(t.Name(), "default")}, args...))
-	if err == nil {
-		policies, err = policy.Narrow(policies, suffix, namespaces)
-	}
+	policies, err := policy.Narrow(policies, suffix, corev1.LabelMetadataName, namespaces)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +71,11 @@ func (c *Cluster) ApplyPolicies(t testing.TB, path string, args ...string) {
 			t.Logf("policies are left behind: %v", err)
 		}
 	})
-	if err := policy.Apply(t.Context(), client, policies, func(text string) { t.Log(text) }); err != nil {
+	timeout := timeoutOf(t)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), timeout,
+		fmt.Errorf("the API server does not enforce the policies after %s", timeout))
+	defer cancel()
+	if err := policy.Apply(ctx, client, policies, func(text string) { t.Log(text) }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -84,7 +96,7 @@ func printedPolicies(ctx context.Context, path string, args []string) ([]unstruc
 	}
 	policies := policy.Select(objects)
 	if len(policies) == 0 {
-		return nil, errors.New(path + " manifests prints no admission policy: add policies by operator.AddManifest in the field Manifests of operator.Program")
+		return nil, errors.New(path + " manifests prints no admission policy: add a part of package operator/admissionpolicy")
 	}
 	return policies, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/yare-go/yare/internal/access/programctx"
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/logctx"
+	"github.com/yare-go/yare/internal/plane/policy"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 )
@@ -58,6 +59,9 @@ type Program struct {
 // or else a test around t. If there is none, it is the first one of [Cluster.InNamespaces], or else the namespace of
 // the kubeconfig.
 //
+// RunParts first applies the admission policies of the parts, as [Cluster.ApplyPolicies] does. The policies stay until
+// the end of t, so they are enforced while the program is stopped.
+//
 // A request that no part declares fails before the request is sent. The error contains the expression
 // that declares the request: see [controller.Permission]. The clients of the test itself may do
 // everything.
@@ -84,6 +88,9 @@ func RunParts(t testing.TB, target Target, parts ...operator.Part) *Program {
 		client = client.InNamespaces(namespaces...)
 	}
 	namespace = target.targetCluster().ownNamespace(t.Name(), namespace)
+	if policies := policy.OfParts(parts, namespace); len(policies) > 0 {
+		target.targetCluster().applyPolicies(t, policies)
+	}
 	log := newTestLog(t)
 	p := &Program{
 		t: t, clock: target.targetCluster().tests.clockFor(t), log: log, ended: make(chan struct{}),

@@ -93,6 +93,14 @@ type Bringer interface {
 	NewFeature() Feature
 }
 
+// PolicyBringer is a part that brings admission policies, which the command manifests prints. Tests and explorations
+// apply them before they start the program.
+type PolicyBringer interface {
+	// Policies returns the policies and their bindings for an installation in a namespace. The policies concern the
+	// watched namespaces. None means all.
+	Policies(namespace string, watched []string) []map[string]any
+}
+
 // Declaration is what a feature adds to the command line and to the checks of the parts.
 type Declaration struct {
 	// Flags are the flags of the feature, and Commands are its commands. names.txt must have them.

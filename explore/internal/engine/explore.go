@@ -44,6 +44,8 @@ type Settings struct {
 	Settle time.Duration
 	// ExternalSystem is the external system of the operator. It may be nil.
 	ExternalSystem *ExternalSystem
+	// NamespaceLabel is the value of ExplorationLabel of the namespaces of the runs. It may be empty.
+	NamespaceLabel string
 	// SecondSamples are other values of the samples, as whole objects of the same kinds. Each value of theirs is tried
 	// too.
 	SecondSamples []json.RawMessage

@@ -78,6 +78,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 		launcher: l, cluster: c, permissions: permissions,
 		namespaces: &namespaces{
 			cluster: cluster{client: quiet, resources: resources}, emptyExternalSystem: externalSystem.Empty,
+			label: s.NamespaceLabel,
 		},
 		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s),
 		options: history.Options{

@@ -34,6 +34,8 @@ type namespaces struct {
 	cluster cluster
 	// emptyExternalSystem removes what the run of a namespace has left in the external system. It is nil if there is none.
 	emptyExternalSystem func(ctx context.Context, namespace string) error
+	// label is the value of ExplorationLabel.
+	label string
 	// emptying counts the goroutines that empty namespaces.
 	emptying sync.WaitGroup
 
@@ -54,10 +56,13 @@ func (n *namespaces) acquire() (name string, isNew bool) {
 	return "explore-" + strings.ToLower(rand.Text()[:8]), true
 }
 
+// ExplorationLabel is the key of the label of the namespaces of an exploration. Its value is Settings.NamespaceLabel.
+const ExplorationLabel = "explore.yare.dev/exploration"
+
 // create makes a namespace with its ResourceQuota.
 func (n *namespaces) create(ctx context.Context, name string) error {
 	_, err := kube.Everywhere[corev1.Namespace](n.cluster.client).Create(ctx,
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{ExplorationLabel: n.label}}})
 	if err != nil {
 		return err
 	}

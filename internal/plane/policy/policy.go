@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
 )
@@ -73,6 +74,20 @@ func Select(objects []unstructured.Unstructured) (selected []unstructured.Unstru
 		}
 	}
 	return selected
+}
+
+// OfParts returns the admission policies that parts bring for an installation in a namespace, policies first. P is
+// operator.Part.
+func OfParts[P any](parts []P, namespace string) []unstructured.Unstructured {
+	var all []unstructured.Unstructured
+	for _, part := range feature.PartsWithin(parts) {
+		if bringer, ok := any(part).(feature.PolicyBringer); ok {
+			for _, object := range bringer.Policies(namespace, nil) {
+				all = append(all, unstructured.Unstructured{Object: object})
+			}
+		}
+	}
+	return Select(all)
 }
 
 // Names returns the kind and the name of each policy.
@@ -132,9 +147,10 @@ func Remove(ctx context.Context, client *kube.Client, policies []unstructured.Un
 }
 
 // Narrow returns policies under other names, which end with suffix, so that no other policies have these names. If
-// there are namespaces, the policies concern only objects in these namespaces, and objects outside of namespaces.
+// there are values, the policies concern only objects in namespaces whose label key has one of the values, and objects
+// outside of namespaces.
 func Narrow(
-	policies []unstructured.Unstructured, suffix string, namespaces []string,
+	policies []unstructured.Unstructured, suffix, key string, values []string,
 ) ([]unstructured.Unstructured, error) {
 	renamed := make(map[string]bool)
 	for _, p := range policies {
@@ -150,7 +166,7 @@ func Narrow(
 					return nil, err
 				}
 			}
-			if err := selectNamespaces(&p, namespaces); err != nil {
+			if err := selectNamespaces(&p, key, values); err != nil {
 				return nil, fmt.Errorf("narrow the %s: %w", describe(&p), err)
 			}
 		}
@@ -160,8 +176,8 @@ func Narrow(
 }
 
 // selectNamespaces adds a condition to the namespace selector of a binding.
-func selectNamespaces(binding *unstructured.Unstructured, namespaces []string) error {
-	if len(namespaces) == 0 {
+func selectNamespaces(binding *unstructured.Unstructured, key string, labels []string) error {
+	if len(labels) == 0 {
 		return nil
 	}
 	path := []string{"spec", "matchResources", "namespaceSelector", "matchExpressions"}
@@ -169,12 +185,12 @@ func selectNamespaces(binding *unstructured.Unstructured, namespaces []string) e
 	if err != nil {
 		return err
 	}
-	values := make([]any, len(namespaces))
-	for i, each := range namespaces {
+	values := make([]any, len(labels))
+	for i, each := range labels {
 		values[i] = each
 	}
 	expressions = append(expressions,
-		map[string]any{"key": "kubernetes.io/metadata.name", "operator": string(metav1.LabelSelectorOpIn), "values": values})
+		map[string]any{"key": key, "operator": string(metav1.LabelSelectorOpIn), "values": values})
 	return unstructured.SetNestedSlice(binding.Object, expressions, path...)
 }
 
@@ -191,25 +207,36 @@ func checkTypes(ctx context.Context, client *kube.Client, policies []unstructure
 	return errors.Join(errs...)
 }
 
-// customKind returns the kind of a resource as the type check writes it, such as "example.com/v1, Kind=Gizmo". It
-// returns an empty text if no CustomResourceDefinition serves the resource.
-func customKind(ctx context.Context, client *kube.Client, r schema.GroupVersionResource) (string, error) {
+// customResources returns the served versions of resources whose version may be "*". It leaves out resources that no
+// CustomResourceDefinition serves.
+func customResources(
+	ctx context.Context, client *kube.Client, named []schema.GroupVersionResource,
+) (served []wire.Resource, err error) {
 	definitions := kube.Dynamic(client, wire.Resource{
 		GroupVersionKind: schema.GroupVersionKind{
 			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
 		},
 		Plural: "customresourcedefinitions", ClusterScoped: true,
 	}, "")
-	definition, err := definitions.Get(ctx, r.Resource+"."+r.Group)
-	if err != nil {
-		return "", kube.IgnoreNotFound(err)
-	}
-	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	for _, each := range versions {
-		if version, _ := each.(map[string]any); version["name"] == r.Version && version["served"] == true {
-			return r.GroupVersion().WithKind(kind).String(), nil
+	for _, r := range named {
+		definition, err := definitions.Get(ctx, r.Resource+"."+r.Group)
+		if kube.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+		scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope")
+		versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+		for _, each := range versions {
+			version, _ := each.(map[string]any)
+			name, _ := version["name"].(string)
+			if version["served"] == true && (r.Version == "*" || r.Version == name) {
+				gvk := schema.GroupVersionKind{Group: r.Group, Version: name, Kind: kind}
+				served = append(served, wire.Resource{GroupVersionKind: gvk, Plural: r.Resource, ClusterScoped: scope == "Cluster"})
+			}
 		}
 	}
-	return "", nil
+	return served, nil
 }

@@ -86,7 +86,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	narrowed, err := policy.Narrow(policy.Select(objects), namespace, []string{namespace})
+	narrowed, err := policy.Narrow(policy.Select(objects), namespace, corev1.LabelMetadataName, []string{namespace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,12 +99,18 @@ spec:
 // create makes an object with a size, as a dry run.
 func create(t *testing.T, client *kube.Client, kind, namespace string, size int64) error {
 	t.Helper()
+	_, err := tryCreate(t, client, kind, namespace, size)
+	return err
+}
+
+// tryCreate makes an object with a size, as a dry run, and returns the answer.
+func tryCreate(t *testing.T, client *kube.Client, kind, namespace string, size int64) (*unstructured.Unstructured, error) {
+	t.Helper()
 	gvk := schema.GroupVersionKind{Group: "policies.example.com", Version: "v1", Kind: kind}
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": size}}}
 	object.SetGroupVersionKind(gvk)
 	object.SetName("tried")
-	_, err := kube.Dynamic(client, wire.Resource{GroupVersionKind: gvk, Plural: kind}, namespace).Create(t.Context(), object, kube.DryRun())
-	return err
+	return kube.Dynamic(client, wire.Resource{GroupVersionKind: gvk, Plural: kind}, namespace).Create(t.Context(), object, kube.DryRun())
 }
 
 func refuseNotes(t *testing.T) func(string) {
@@ -239,7 +245,7 @@ spec: {policyName: mailbox-pods}
 	if err != nil {
 		t.Fatal(err)
 	}
-	narrowed, err := policy.Narrow(policy.Select(objects), namespace, []string{namespace})
+	narrowed, err := policy.Narrow(policy.Select(objects), namespace, corev1.LabelMetadataName, []string{namespace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,6 +272,49 @@ spec: {policyName: mailbox-pods}
 		pod, err := kube.Namespaced[corev1.Pod](client, namespace).Create(t.Context(), pod, kube.DryRun())
 		if err != nil || *pod.Spec.EnableServiceLinks != want {
 			t.Errorf("a Pod of %s has enableServiceLinks %v, want %t: %v", part, pod.Spec.EnableServiceLinks, want, err)
+		}
+	}
+}
+
+// An API server answered the first writes of a kind that was defined a moment ago with 503, because it could not mutate
+// the kind yet. A policy may name the version of the kind, or any version.
+func TestApplyWaitsUntilANewKindCanBeMutated(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Shared(t)
+	client := cluster.Client(t)
+	namespace := cluster.Namespace(t)
+	for kind, version := range map[string]string{"cams": "v1", "rods": "*"} {
+		define(t, client, kind, "size")
+		objects, err := manifest.Parse([]byte(strings.NewReplacer("KIND", kind, "VERSION", version).Replace(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: KIND}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [policies.example.com], apiVersions: ["VERSION"], resources: [KIND], operations: [CREATE]}]}
+  reinvocationPolicy: Never
+  mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{metadata: Object.metadata{labels: {"size": string(object.spec.size)}}}'}}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: KIND}
+spec: {policyName: KIND}
+`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		narrowed, err := policy.Narrow(policy.Select(objects), namespace, corev1.LabelMetadataName, []string{namespace})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = policy.Remove(context.Background(), client, narrowed) })
+		if err := policy.Apply(t.Context(), client, narrowed, refuseNotes(t)); err != nil {
+			t.Fatal(err)
+		}
+		made, err := tryCreate(t, client, kind, namespace, 7)
+		if err != nil {
+			t.Errorf("the first %s: %v", kind, err)
+		} else if made.GetLabels()["size"] != "7" {
+			t.Errorf("the first %s has the labels %v: the policy is not enforced", kind, made.GetLabels())
 		}
 	}
 }

@@ -48,6 +48,23 @@ type policySpec struct {
 	Validations []validation `json:"validations"`
 }
 
+// namedResources returns the resources that the rules of the policy name, in a version that may be "*". It leaves out
+// resources of the core group, subresources, and rules with another wildcard.
+func (s policySpec) namedResources() (named []schema.GroupVersionResource) {
+	for _, rule := range s.MatchConstraints.ResourceRules {
+		for _, group := range rule.APIGroups {
+			for _, version := range rule.APIVersions {
+				for _, plural := range rule.Resources {
+					if group != "" && !strings.Contains(group+plural, "*") && !strings.Contains(plural, "/") {
+						named = append(named, schema.GroupVersionResource{Group: group, Version: version, Resource: plural})
+					}
+				}
+			}
+		}
+	}
+	return named
+}
+
 // validation is a rule of a policy.
 type validation struct {
 	Expression        string `json:"expression"`
@@ -62,8 +79,8 @@ type warning struct {
 
 // run returns the mistakes in the policy as an error.
 func (c *typeCheck) run(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, maxCheckTime,
-		fmt.Errorf("the cluster has not checked the types of the %s within %s", describe(c.policy), maxCheckTime))
+	ctx, cancel := withLimit(ctx, maxCheckTime,
+		fmt.Sprintf("the cluster has not checked the types of the %s within", describe(c.policy)))
 	defer cancel()
 	c.copyAPI = apiOf(c.client, c.policy)
 	c.copyName = "yare-type-check-" + strings.ToLower(rand.Text())
@@ -139,26 +156,12 @@ func specOf(policy *unstructured.Unstructured) (spec policySpec, err error) {
 // kinds returns the kinds that the rules of the policy name and that are custom resources. The cluster checks no rule
 // with a wildcard, and no subresource. The kinds of Kubernetes are always known.
 func (c *typeCheck) kinds(ctx context.Context, spec policySpec) (kinds []string, err error) {
-	for _, rule := range spec.MatchConstraints.ResourceRules {
-		for _, group := range rule.APIGroups {
-			for _, version := range rule.APIVersions {
-				for _, plural := range rule.Resources {
-					if group == "" || strings.Contains(group+version+plural, "*") || strings.Contains(plural, "/") {
-						continue
-					}
-					kind, err := customKind(ctx, c.client,
-						schema.GroupVersionResource{Group: group, Version: version, Resource: plural})
-					if err != nil {
-						return nil, err
-					}
-					if kind != "" && len(kinds) < maxCheckedKinds {
-						kinds = append(kinds, kind)
-					}
-				}
-			}
-		}
+	named := slices.DeleteFunc(spec.namedResources(), func(r schema.GroupVersionResource) bool { return r.Version == "*" })
+	resources, err := customResources(ctx, c.client, named)
+	for _, r := range resources[:min(len(resources), maxCheckedKinds)] {
+		kinds = append(kinds, r.GroupVersionKind.String())
 	}
-	return kinds, nil
+	return kinds, err
 }
 
 // checkOnce applies a copy of the policy with another control, and returns the warnings about this generation.

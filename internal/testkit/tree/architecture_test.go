@@ -93,7 +93,7 @@ var layers = map[string][]string{
 		"internal/ident", "internal/jsonscan", "internal/jsonscan/fieldset", "internal/jsonscan/kubejson", "internal/logctx", "operator",
 	},
 	"internal/plane":        {"internal/access"},
-	"internal/plane/policy": {"kube", "kube/wire"},
+	"internal/plane/policy": {"kube", "kube/wire", "internal/feature"},
 	// It waits until an API server uses the changed schema of a definition.
 	"internal/plane/schemachange": {"kube", "kube/wire"},
 	"cmd/yare/internal/dev":       append([]string{"internal/plane", "internal/plane/policy", "internal/plane/schemachange", "internal/logctx", "internal/access", "internal/plane/manifest", "internal/proxy"}, library...),

@@ -15,8 +15,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// policies are the admission policies, with their bindings, that an operator prints among its manifests. An author adds
-// them by operator.AddManifest.
+// policies are the admission policies, with their bindings, that an operator prints among its manifests. The parts of
+// package operator/admissionpolicy bring them.
 type policies struct {
 	// text is the content of items. It is empty without a policy.
 	text  string

@@ -6,11 +6,14 @@ import (
 	"embed"
 	"errors"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/operator/admissionpolicy"
 )
 
 //go:embed main.go
@@ -77,7 +80,26 @@ func (DatabaseSpec) Definition() kube.Definition {
 // Database is a database server with its users.
 type Database = kube.CustomResource[DatabaseSpec, kube.None]
 
-func main() { operator.Main(controller.New(reconcile)) }
+func main() { operator.Main(controller.New(reconcile), limitServers()) }
+
+// limitServers returns a policy about the namespaces in which a Database may have many servers.
+func limitServers() operator.Part {
+	databases := admissionv1.Rule{APIGroups: []string{"example.com"}, APIVersions: []string{"v1"}, Resources: []string{"databases"}}
+	return admissionpolicy.Validating(&admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "database-servers"},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Rule: databases, Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+				},
+			}}},
+			Validations: []admissionv1.Validation{{
+				Expression: "object.spec.servers <= 3 || namespaceObject.metadata.?labels.?tier.orValue('') == 'gold'",
+				Message:    "more than 3 servers need a namespace with the label tier=gold",
+			}},
+		},
+	})
+}
 
 func reconcile(_ context.Context, d *Database, _ *kube.Client) (controller.Action, error) {
 	if maxConnections(d.Spec.Settings) < 1 {
