@@ -17,7 +17,7 @@ type endpoint struct {
 	path    string
 	// client reads for the function.
 	client *kube.Client
-	// schemaOf returns the schema of the objects. It makes the schema once, at the first call or, if it is needed for each
+	// schemaOf returns the schema of the objects, or nil for a kind of others. It makes the schema once, at the first call or, if it is needed for each
 	// call of the webhook, at the start.
 	schemaOf func() (*crd.Schema, error)
 	isStrict bool
@@ -31,7 +31,10 @@ func newEndpoint(w *Webhook, options Options) (*endpoint, error) {
 		calls: serving.NewPlaces(int64(options.MaxCalls)),
 	}
 	e.schemaOf = sync.OnceValues(func() (*crd.Schema, error) { return schemaOf(w.Type) })
-	if !options.IsStrict && !w.IsDefaulter {
+	if w.foreign != nil {
+		e.schemaOf = func() (*crd.Schema, error) { return nil, nil } // a nil schema allows everything
+	}
+	if !options.IsStrict && !w.IsMutating {
 		return e, nil
 	}
 	_, err := e.schemaOf()

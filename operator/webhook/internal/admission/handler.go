@@ -161,6 +161,10 @@ func (h *Handler) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint,
 	} else {
 		a = allowedAnswer()
 	}
+	if a.status != nil && a.result == ResultFailed && e.webhook.mayPassFailed() && !e.isStrict {
+		// An API server lets the request pass after an HTTP error, by the failure policy.
+		a.httpCode, a.err, a.status = http.StatusInternalServerError, errors.New(a.text()), nil
+	}
 	h.reportAnswer(e, request, a)
 	if a.httpCode == 0 {
 		serving.WriteAnswer(w, a.encode(request.uid, state.currentWarnings()))
@@ -183,7 +187,7 @@ func (h *Handler) concerns(e *endpoint, r *request) bool {
 	if len(h.namespaces) > 0 && r.namespace != "" && !slices.Contains(h.namespaces, r.namespace) {
 		return false
 	}
-	return !e.webhook.IsDefaulter ||
+	return !e.webhook.IsMutating ||
 		r.object != nil && memberOf(memberOf(r.object, "metadata"), "deletionTimestamp") == nil
 }
 
