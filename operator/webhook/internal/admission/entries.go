@@ -115,7 +115,7 @@ const metadataChanges = ` || ["labels", "annotations"].exists(k, ` +
 	`(has(oldObject.metadata) && k in oldObject.metadata ? oldObject.metadata[k] : {}))`
 
 // ofStatus is true for a write of the status of a kind of others, which changes nothing outside of the status.
-const ofStatus = `(has(request.subResource) && request.subResource == "status")`
+const ofStatus = ` || has(request.subResource) && request.subResource == "status"`
 
 // notDeleted is true for an object that is not being deleted.
 const notDeleted = `object == null || !has(object.metadata) || !has(object.metadata.deletionTimestamp)`

@@ -203,10 +203,13 @@ func (f *foreign) addTo(e *configuration.Entry, w *Webhook, t configuration.Targ
 		e.Rules = append(e.Rules, rule)
 	}
 	e.FailurePolicy, e.TimeoutSeconds, e.ObjectSelector = f.failurePolicy, f.timeoutSeconds, f.objects
-	e.MatchConditions[0].Expression = ofStatus + " || " + e.MatchConditions[0].Expression + metadataChanges
+	e.MatchConditions[0].Expression += metadataChanges
+	if slices.Contains(f.subresources, "status") {
+		e.MatchConditions[0].Expression += ofStatus
+	}
 	if isSelectedByNamespace(r) {
 		excluded := controlPlaneNamespaces()
-		if t.URL == "" {
+		if t.URL == "" && !slices.Contains(excluded, t.ServiceNamespace) {
 			excluded = append(excluded, t.ServiceNamespace)
 		}
 		s := &metav1.LabelSelector{}
