@@ -20,7 +20,7 @@ type ForeignOptions struct {
 	Name string
 	// Objects selects objects by their labels, and Namespaces selects the namespaces of the objects by the labels of the
 	// namespaces. Both are written as kubectl get -l has them, such as "app=web,tier!=cache". Who makes an object chooses
-	// its labels, so Objects is no guard.
+	// its labels, so Objects guards nothing.
 	Objects, Namespaces string
 	// OnCreate, OnUpdate and OnDelete are the operations. An update counts if it changes labels, annotations, or something
 	// outside of the metadata and the status. So it never blocks a finalizer. Only a validator can have OnDelete.
