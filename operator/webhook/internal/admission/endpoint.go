@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/calls/serving"
@@ -31,7 +34,7 @@ func newEndpoint(w *Webhook, options Options) (*endpoint, error) {
 		calls: serving.NewPlaces(int64(options.MaxCalls)),
 	}
 	e.schemaOf = sync.OnceValues(func() (*crd.Schema, error) { return schemaOf(w.Type) })
-	if w.foreign != nil {
+	if w.IsForeign() {
 		e.schemaOf = func() (*crd.Schema, error) { return nil, nil } // a nil schema allows everything
 	}
 	if !options.IsStrict && !w.IsMutating {
@@ -71,3 +74,27 @@ func (e *endpoint) parseRequest(body []byte) (*request, *answer) {
 
 // decode returns a pointer to the Go type of e with the content of object.
 func (e *endpoint) decode(object []byte) (any, error) { return e.webhook.decode(e.client, object) }
+
+// fieldErrors returns the field errors in the error of the function. If the error has others too, fieldErrors returns the
+// answer that follows from them.
+func (e *endpoint) fieldErrors(err error) ([]*field.Error, *answer) {
+	f := checkErrorsOf(err)
+	switch {
+	case f.isTransient:
+		return nil, unavailableAnswer(err)
+	case f.hasOther:
+		return nil, refusedAnswer(http.StatusForbidden, metav1.StatusReasonForbidden, err.Error())
+	case !e.isStrict:
+		return f.fields, nil
+	}
+	schema, err := e.schemaOf()
+	if err != nil {
+		return nil, failedAnswer(err.Error())
+	}
+	for _, each := range f.fields {
+		if problem := pathProblem(schema, each.Field); problem != "" {
+			return nil, failedAnswer(fmt.Sprintf("%s returned a field error with the path %q: %s", e.webhook, each.Field, problem))
+		}
+	}
+	return f.fields, nil
+}

@@ -36,7 +36,7 @@ func runMutator(ctx context.Context, e *endpoint, r *request, request []byte) (p
 	before, err := kube.Marshal(object)
 	if err == nil {
 		if err := e.webhook.mutate(ctx, object, e.client); err != nil {
-			fields, a := fieldErrorsOf(e, err)
+			fields, a := e.fieldErrors(err)
 			if a == nil {
 				a = invalidAnswer(e.webhook.Type.Resource, r.name, fields)
 			}

@@ -64,7 +64,7 @@ func readLive(ctx context.Context, e *endpoint, r *request, objects ...*any) *an
 		return unavailableAnswer(err)
 	case r.Subresource == subresourceEviction && kube.IsNotFound(err):
 		return allowedAnswer() // the API server answers that there is no such Pod
-	case e.webhook.foreign != nil:
+	case e.webhook.IsForeign():
 		return failedAnswer(err.Error())
 	default:
 		return refusedAnswer(http.StatusForbidden, metav1.StatusReasonForbidden, err.Error())

@@ -2,11 +2,9 @@ package admission
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // validate calls the check of e, and returns the answer that follows from its error.
@@ -20,7 +18,7 @@ func validate(ctx context.Context, e *endpoint, r *request) *answer {
 	if err == nil {
 		return allowedAnswer()
 	}
-	fields, a := fieldErrorsOf(e, err)
+	fields, a := e.fieldErrors(err)
 	if a != nil {
 		return a
 	}
@@ -48,30 +46,6 @@ func validate(ctx context.Context, e *endpoint, r *request) *answer {
 	return invalidAnswer(e.webhook.Type.Resource, r.name, fields)
 }
 
-// fieldErrorsOf returns the field errors in the error of a function. If the error has others too, fieldErrorsOf returns
-// the answer that follows from them.
-func fieldErrorsOf(e *endpoint, err error) ([]*field.Error, *answer) {
-	f := checkErrorsOf(err)
-	switch {
-	case f.isTransient:
-		return nil, unavailableAnswer(err)
-	case f.hasOther:
-		return nil, refusedAnswer(http.StatusForbidden, metav1.StatusReasonForbidden, err.Error())
-	case !e.isStrict:
-		return f.fields, nil
-	}
-	schema, err := e.schemaOf()
-	if err != nil {
-		return nil, failedAnswer(err.Error())
-	}
-	for _, each := range f.fields {
-		if problem := pathProblem(schema, each.Field); problem != "" {
-			return nil, failedAnswer(fmt.Sprintf("%s returned a field error with the path %q: %s", e.webhook, each.Field, problem))
-		}
-	}
-	return f.fields, nil
-}
-
 // objectsOf returns the old object and the new object of r. Each is nil if r does not have it. It returns an answer
 // instead if the check has nothing to do.
 //
@@ -97,7 +71,7 @@ func objectsOf(ctx context.Context, e *endpoint, r *request) (before, after any,
 		return before, nil, nil
 	}
 	if after, err = e.decode(r.object); err != nil {
-		if e.webhook.foreign != nil {
+		if e.webhook.IsForeign() {
 			return nil, nil, failedAnswer("the object does not fit its type: " + err.Error())
 		}
 		return nil, nil, refusedAnswer(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
