@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -271,8 +272,67 @@ func downWhilePodsAreCreated(t *testing.T, cluster *yaretest.Cluster, network *s
 		t.Errorf("there were %d calls, and a Pod took %s or more with a timeout of 2s", n, fastest)
 	}
 	network.remove(s.service, hanging)
-	s.start("injector")
+	last := s.start("injector")
 	waitForInjection()
+	s.command("injector", "uninstall", "--namespace", s.namespace, "--yes")
+	last.Kill()
+	if _, err := kube.Get[admissionv1.MutatingWebhookConfiguration](t.Context(), s.client, "", "pumps."+s.namespace); !kube.IsNotFound(err) {
+		t.Errorf("the configuration after the uninstall: %v", err)
+	}
+	yaretest.Eventually(t, func() error {
+		p, err := kube.Create(t.Context(), s.client, newPod(namespaces[0], "probe", "yes"), kube.DryRun())
+		if err == nil && containersOf(p) != "app" {
+			err = fmt.Errorf("after the uninstall it has the containers %s", containersOf(p))
+		}
+		return err
+	})
+}
+
+// Different programs may have webhooks of Pods with one name. Only another installation of the same program is noted.
+func TestCheckOfForeignWebhooks(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Shared(t)
+	client := cluster.Client(t)
+	program := operator.Program{Parts: func() ([]operator.Part, error) { return []operator.Part{injector(injectAgent)}, nil }}
+	for _, each := range []string{"foreign-checks", "other-program"} {
+		c := &admissionv1.MutatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: each + ".elsewhere", Labels: map[string]string{"app.kubernetes.io/name": each}},
+			Webhooks: []admissionv1.MutatingWebhook{{
+				Name: "mutate.pods.core", SideEffects: new(admissionv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+				ClientConfig: admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1")},
+			}},
+		}
+		if _, err := kube.Create(t.Context(), client, c); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = client.Delete(context.Background(), c) })
+	}
+	status, _, stderr := operator.CallProgram(t.Context(), "foreign-checks", program, "manifests", "--image=i:1", "--check", "--kubeconfig", cluster.Kubeconfig())
+	if status != 0 || !strings.Contains(stderr, "foreign-checks.elsewhere of somebody else has the webhook mutate.pods.core too") || strings.Contains(stderr, "other-program") {
+		t.Errorf("status %d, %s", status, stderr)
+	}
+}
+
+// A program with webhooks of Pods alone prints no definition. It may read the Pods that are evicted.
+func TestManifestsOfForeignWebhooks(t *testing.T) {
+	t.Parallel()
+	o := webhook.ForeignOptions{Namespaces: "team", Subresources: []string{"eviction"}}
+	eviction := webhook.ValidateForeign(o, func(context.Context, *corev1.Pod, *corev1.Pod, *kube.Client) error { return nil })
+	for command, want := range map[string][]string{
+		"permissions --webhooks :9443":                            {"  - pods\n  verbs:\n  - get\n"},
+		"manifests --image i:1 --webhook-entries --namespace ops": {"name: mutate.pods.core\n", "- pods/eviction\n", "failurePolicy: Ignore\n", "      - kube-node-lease\n      - ops\n"},
+	} {
+		status, stdout, stderr := operator.Call(strings.Fields(command), injector(injectAgent), eviction)
+		for _, each := range want {
+			if status != 0 || !strings.Contains(stdout, each) || strings.Contains(stdout, "CustomResourceDefinition") {
+				t.Errorf("%s: status %d, %q: %s\n%s", command, status, each, stdout, stderr)
+			}
+		}
+	}
+	wrong := webhook.MutateForeign(webhook.ForeignOptions{OnCreate: true}, injectAgent)
+	if status, _, stderr := operator.Call([]string{"run", "--kubeconfig", operator.Nowhere(t)}, wrong); status == 0 || !strings.Contains(stderr, "the webhook mutate.pods.core: it has no selector") {
+		t.Errorf("without a selector: status %d, %s", status, stderr)
+	}
 }
 
 // listenSilently returns an address that takes connections and never answers, and how many it has taken so far.
