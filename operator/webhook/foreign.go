@@ -32,7 +32,7 @@ type ForeignOptions struct {
 	// FailBecause is the reason why requests must fail while no replica answers, or while the function fails. The reason is
 	// for readers of the code. Default: such requests pass unchecked and unchanged.
 	FailBecause string
-	// Timeout is how long a request waits for an answer, in whole seconds from 1 s to 10 s. Default: 3 s.
+	// Timeout is how long a request waits for the answer to a call, in whole seconds from 1 s to 10 s. Default: 3 s.
 	Timeout time.Duration
 }
 

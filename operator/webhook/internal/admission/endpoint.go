@@ -20,7 +20,7 @@ type endpoint struct {
 	path    string
 	// client reads for the function.
 	client *kube.Client
-	// schemaOf returns the schema of the objects, or nil for a kind of others. It makes the schema once, at the first call or, if it is needed for each
+	// schemaOf returns the schema of the objects, which is empty for a kind of others. It makes the schema once, at the first call or, if it is needed for each
 	// call of the webhook, at the start.
 	schemaOf func() (*crd.Schema, error)
 	isStrict bool
@@ -35,7 +35,7 @@ func newEndpoint(w *Webhook, options Options) (*endpoint, error) {
 	}
 	e.schemaOf = sync.OnceValues(func() (*crd.Schema, error) { return schemaOf(w.Type) })
 	if w.IsForeign() {
-		e.schemaOf = func() (*crd.Schema, error) { return nil, nil } // a nil schema allows everything
+		e.schemaOf = func() (*crd.Schema, error) { return new(crd.Schema), nil } // it allows everything
 	}
 	if !options.IsStrict && !w.IsMutating {
 		return e, nil

@@ -76,9 +76,9 @@ func controlPlaneNamespaces() []string {
 	return []string{metav1.NamespaceSystem, metav1.NamespacePublic, "kube-node-lease"}
 }
 
-// ForeignValidator returns a webhook that refuses objects of a kind of others, as a [Validator] does. A nil schema
-// identifies the elements of lists for ratcheting: by their values. If the webhook fails, and the options have no
-// FailBecause, the request passes.
+// ForeignValidator returns a webhook that refuses objects of a kind of others, as a [Validator] does. Nobody
+// knows the schema of such a kind. So ratcheting finds the elements of lists by their values, and all field paths are
+// accepted. If the webhook fails, and the options have no FailBecause, the request passes.
 func ForeignValidator[T any, P kube.ObjectOf[T]](
 	o ForeignOptions, check func(ctx context.Context, before, after *T, c *kube.Client) error,
 ) *Webhook {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator/internal/calls/configuration"
 	"github.com/yare-go/yare/operator/webhook/internal/admission"
 )
@@ -332,5 +333,29 @@ func TestRatchetingOfForeignKinds(t *testing.T) {
 	}
 	if a := answerOf(t, h, validatePods, body(good, good+","+bad)); a.Allowed {
 		t.Errorf("a new error: %+v", a)
+	}
+}
+
+// podLabels has only the metadata of a Pod.
+type podLabels struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (podLabels) Projection() (wire.Resource, error) { return kube.ResourceOf[corev1.Pod]() }
+
+// A mutator of a projection changes its fields, and leaves all others.
+func TestMutationsOfProjections(t *testing.T) {
+	t.Parallel()
+	const pod = `{"metadata":{"name":"a"},"spec":{"containers":[{"name":"one"}]}}`
+	h, _ := newHandler(t, admission.Options{IsStrict: true}, admission.ForeignMutator(admission.ForeignOptions{Objects: "a", OnCreate: true},
+		func(_ context.Context, p *podLabels, _ *kube.Client) error {
+			p.Labels = map[string]string{"b": "c"}
+			return nil
+		}))
+	const want = `{"metadata":{"name":"a","labels":{"b":"c"}},"spec":{"containers":[{"name":"one"}]}}`
+	a := answerOf(t, h, mutatePods, podReview(pod))
+	if !a.Allowed || !jsonpatch.Equal([]byte(applied(t, pod, a.Patch)), []byte(want)) {
+		t.Errorf("%+v", a)
 	}
 }
