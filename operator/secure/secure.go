@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/feature"
@@ -27,6 +29,9 @@ import (
 //
 // A request needs the bearer token of a user with a permission by RBAC: for the method in lower case, and the path as a
 // nonResourceURL. The paths /healthz and /readyz are for all.
+//
+// A PUT of a level, such as 4, to /debug/flags/v sets the level of the log as the flag -v does, until the program ends. A
+// program with a Log in its operator.Program does not have that page.
 //
 // The part adds 0.3 MB to a program, most of which is TLS for servers.
 func New() operator.Part { return part{} }
@@ -156,11 +161,40 @@ func (p *securePages) Start(ctx context.Context, h *feature.Host) error {
 	}
 	h.Runtime.Log.Info("serving health and metrics over TLS", "address", listener.Addr().String())
 	h.AddCertificate("pages", certificates.End)
+	if h.SetVerbosity != nil {
+		if err := h.AddPage("PUT "+verbosityPath, verbosityPage{h.SetVerbosity, h.Runtime.Log}); err != nil {
+			return err
+		}
+	}
 	readers := authorizer.New(h.WithHandlers(client), p.program.Pages.BrowserPaths, h.Runtime.Log)
 	h.Serve(servercert.Listen(listener, certificates), func(pages http.Handler) http.Handler {
 		return readers.Handler(pages, "/healthz", "/readyz")
 	})
 	return nil
+}
+
+// verbosityPath is where the kubelet and other components of Kubernetes change the level of their log.
+const verbosityPath = "/debug/flags/v"
+
+// verbosityPage changes the level of the log.
+type verbosityPage struct {
+	set func(text string) error
+	log *slog.Logger
+}
+
+// ServeHTTP sets the level to the body of the request.
+func (p verbosityPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 16))
+	level := strings.TrimSpace(string(body))
+	if err == nil {
+		err = p.set(level)
+	}
+	if err != nil {
+		http.Error(w, "the level of the log stays: give a level such as 0 or 4 as the body: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	p.log.Info("the level of the log was set", "v", level, "path", verbosityPath)
+	_, _ = io.WriteString(w, "the level of the log is "+level+"\n") // it fails only if the client has gone
 }
 
 // certificates returns the certificates of --tls-cert or, without that flag, self-signed ones.
