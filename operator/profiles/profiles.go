@@ -6,6 +6,8 @@ package profiles
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/pprof"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/feature"
@@ -13,14 +15,18 @@ import (
 	"github.com/yare-go/yare/operator"
 )
 
-// New returns a part that adds the flag --pprof. With this flag the program serves profiles below /debug/pprof/, by the
-// paths of package net/http/pprof. Without the flag the part does nothing.
+// path is where the profiles are.
+const path = "/debug/pprof/"
+
+// New returns a part that adds the flag --pprof. With this flag the program serves the profiles of package net/http/pprof
+// below /debug/pprof/. Without the flag the part does nothing.
 //
 // The flag needs --listen-secure of package secure. A reader needs the permission to get the path, such as
 // /debug/pprof/heap, as a nonResourceURL. A profile has the names of functions, and sizes and times. It has no contents of
 // objects: a dump of the heap, which holds Secrets, is not served.
 //
-// The part adds 0.3 MB to a program, most of which is package runtime/pprof.
+// The part adds 0.6 MB to a program. An import of net/http/pprof adds the profiles to [http.DefaultServeMux]. Package
+// operator does not serve that mux, and an author must not.
 func New() operator.Part { return part{} }
 
 // part is the part of [New].
@@ -45,10 +51,6 @@ type profilePages struct {
 	isOn bool
 }
 
-// errUnguarded is the error of a program whose profiles everybody could read.
-var errUnguarded = errors.New("--pprof is for readers with a permission: give it --listen-secure, such as :8443, " +
-	"which the part secure.New() brings")
-
 // Declare returns the flag --pprof: see [feature.Feature].
 func (p *profilePages) Declare(program *feature.Program) (feature.Declaration, error) {
 	p.program = program
@@ -64,17 +66,17 @@ func (p *profilePages) Declare(program *feature.Program) (feature.Declaration, e
 
 // check returns an error if everybody could read the profiles.
 func (p *profilePages) check() ([]kube.Access, error) {
-	pages := p.program.Pages
-	if p.isOn && !pages.IsChecked && (pages.Address != "" || p.program.Command == "run") {
-		return nil, errUnguarded
+	if p.program.Command != "run" && p.program.Pages.Address == "" {
+		return nil, nil // the Install of package secure may give an address
 	}
-	return nil, nil
+	return nil, p.Install(nil)
 }
 
-// Install returns an error if everybody could read the profiles in a cluster.
+// Install returns an error if everybody could read the profiles.
 func (p *profilePages) Install(*feature.Plan) error {
 	if p.isOn && !p.program.Pages.IsChecked {
-		return errUnguarded
+		return errors.New("--pprof is for readers with a permission: give it --listen-secure, such as :8443, " +
+			"which the part secure.New() brings")
 	}
 	return nil
 }
@@ -84,13 +86,10 @@ func (p *profilePages) Start(_ context.Context, h *feature.Host) error {
 	if !p.isOn {
 		return nil
 	}
-	for pattern, serve := range handlers() {
-		if err := h.AddPage("GET "+path+pattern, serve); err != nil {
-			return err
-		}
-	}
 	h.Runtime.Log.Info("serving profiles", "path", path)
-	return nil
+	return errors.Join(h.AddPage("GET "+path, http.HandlerFunc(pprof.Index)),
+		h.AddPage("GET "+path+"profile", http.HandlerFunc(pprof.Profile)),
+		h.AddPage("GET "+path+"trace", http.HandlerFunc(pprof.Trace)))
 }
 
 // UnreadyReasons returns nothing: a program without its profiles does its work.

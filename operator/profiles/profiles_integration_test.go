@@ -109,18 +109,16 @@ func TestProfiles(t *testing.T) {
 		{"heap", "", 401, "bearer token"},
 		{"heap", denied, 403, "nonResourceURLs"},
 		{"profile?seconds=1", denied, 403, "nonResourceURLs"},
-		{"", allowed, 200, "goroutine "},
+		{"", allowed, 200, "goroutine"},
 		{"goroutine?debug=2", allowed, 200, "operator.Task"},
 		{"trace?seconds=0.1", allowed, 200, "go 1."},
-		{"trace?seconds=nan", allowed, 400, "give a number"},
-		{"trace?seconds=301", allowed, 400, "give a number up to 300"},
-		{"cmdline", allowed, 404, "no profile of that name"},
+		{"cmdline", allowed, 404, "Unknown profile"}, // it has no samples, and can have secrets
 	} {
 		if code, body := get(t, address, "/debug/pprof/"+test.path, test.token); code != test.code || !bytes.Contains(body, []byte(test.text)) {
 			t.Errorf("%s: %d %.200s, want %d with %q", test.path, code, body, test.code, test.text)
 		}
 	}
-	for _, path := range []string{"heap?gc=1", "allocs", "profile?seconds=0.1"} {
+	for _, path := range []string{"heap?gc=1", "allocs", "profile?seconds=1"} {
 		code, body := get(t, address, "/debug/pprof/"+path, allowed)
 		if code != 200 {
 			t.Errorf("%s: %d %s", path, code, body)

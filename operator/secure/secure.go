@@ -162,7 +162,7 @@ func (p *securePages) Start(ctx context.Context, h *feature.Host) error {
 	h.Runtime.Log.Info("serving health and metrics over TLS", "address", listener.Addr().String())
 	h.AddCertificate("pages", certificates.End)
 	if h.SetVerbosity != nil {
-		if err := h.AddPage("PUT "+verbosityPath, verbosityPage{h.SetVerbosity, h.Runtime.Log}); err != nil {
+		if err := h.AddPage("PUT "+verbosityPath, verbosityPage(h)); err != nil {
 			return err
 		}
 	}
@@ -176,25 +176,17 @@ func (p *securePages) Start(ctx context.Context, h *feature.Host) error {
 // verbosityPath is where the kubelet and other components of Kubernetes change the level of their log.
 const verbosityPath = "/debug/flags/v"
 
-// verbosityPage changes the level of the log.
-type verbosityPage struct {
-	set func(text string) error
-	log *slog.Logger
-}
-
-// ServeHTTP sets the level to the body of the request.
-func (p verbosityPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 16))
-	level := strings.TrimSpace(string(body))
-	if err == nil {
-		err = p.set(level)
+// verbosityPage returns a handler that sets the level of the log to the body of a request.
+func verbosityPage(h *feature.Host) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 16))
+		level := strings.TrimSpace(string(body))
+		if err != nil || h.SetVerbosity(level) != nil {
+			http.Error(w, "the level of the log stays: give a level such as 0 or 4 as the body", http.StatusBadRequest)
+			return
+		}
+		h.Runtime.Log.Info("the level of the log was set", "v", level, "path", verbosityPath)
 	}
-	if err != nil {
-		http.Error(w, "the level of the log stays: give a level such as 0 or 4 as the body: "+err.Error(), http.StatusBadRequest)
-		return
-	}
-	p.log.Info("the level of the log was set", "v", level, "path", verbosityPath)
-	_, _ = io.WriteString(w, "the level of the log is "+level+"\n") // it fails only if the client has gone
 }
 
 // certificates returns the certificates of --tls-cert or, without that flag, self-signed ones.

@@ -3,12 +3,12 @@ package readycheck
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/yare-go/yare/internal/logctx"
@@ -21,125 +21,99 @@ const maxTime = 3 * time.Second
 var errTimeout = fmt.Errorf("it has not returned after %s", maxTime)
 
 // Checks are the readiness checks of a program. The methods may be called concurrently.
-type Checks struct{ all []*check }
+type Checks struct {
+	all []*check
+	// newContext returns the context of all checks for one request.
+	newContext func() (context.Context, context.CancelFunc)
+}
 
 // New returns checks by their names. Their contexts end with ctx.
 func New(ctx context.Context, checks map[string]func(context.Context) error, log *slog.Logger) Checks {
-	var made Checks
+	made := Checks{newContext: func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, maxTime) }}
 	for _, name := range slices.Sorted(maps.Keys(checks)) {
-		made.all = append(made.all, &check{name: name, log: log, call: func() error {
-			ctx, cancel := context.WithTimeout(ctx, maxTime)
-			defer cancel()
-			err := checks[name](ctx)
-			if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
-				return errTimeout
-			}
-			return err
-		}})
+		made.all = append(made.all, &check{name: name, call: checks[name], log: log, busy: make(chan struct{}, 1)})
 	}
 	return made
 }
 
 // Failures runs all checks, and returns a line for each that fails. It takes maxTime at most.
 func (cs Checks) Failures() (lines []string) {
-	runs := make([]*run, len(cs.all))
-	for i, c := range cs.all {
-		runs[i] = c.joinRun()
+	if len(cs.all) == 0 {
+		return nil
 	}
+	ctx, cancel := cs.newContext()
+	defer cancel()
+	errs := make([]error, len(cs.all))
+	var running sync.WaitGroup
 	for i, c := range cs.all {
-		err := runs[i].wait()
-		c.logChange(err)
-		if err != nil {
-			lines = append(lines, fmt.Sprintf("the readiness check %s fails: %v", c.name, err))
+		running.Go(func() { errs[i] = c.run(ctx) })
+	}
+	running.Wait()
+	for i, c := range cs.all {
+		c.logChange(errs[i])
+		if errs[i] != nil {
+			lines = append(lines, fmt.Sprintf("the readiness check %s fails: %v", c.name, errs[i]))
 		}
 	}
 	return lines
 }
 
-// End waits for the checks that are under way, for maxTime from their beginning at most. The context of New has ended.
+// End waits for the checks that are under way, for maxTime at most. The context of New has ended.
 func (cs Checks) End() {
+	timeout, cancel := context.WithTimeout(context.Background(), maxTime)
+	defer cancel()
 	for _, c := range cs.all {
-		c.mu.Lock()
-		last := c.last
-		c.mu.Unlock()
-		if last != nil {
-			_ = last.wait() // nobody asks for the result
+		select {
+		case c.busy <- struct{}{}:
+		case <-timeout.Done():
 		}
 	}
 }
 
-// check is one readiness check. It has one run at a time, so that a check that hangs holds one goroutine. Requests that
-// come meanwhile share the run.
+// check is one readiness check.
 type check struct {
 	name string
-	call func() error
+	call func(context.Context) error
 	log  *slog.Logger
-
-	mu sync.Mutex
-	// last is the last run. It is nil before the first one.
-	last *run
+	// busy has an element while the check is under way, so that a check that hangs holds one goroutine.
+	busy chan struct{}
 	// isFailing is true if the last result was an error.
-	isFailing bool
+	isFailing atomic.Bool
 }
 
-// run is one call of a check.
-type run struct {
-	began time.Time
-	// done is closed when the check has returned. Then err is its error.
-	done chan struct{}
-	err  error
-}
-
-// joinRun returns the run that is under way. It starts one if there is none.
-func (c *check) joinRun() *run {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last != nil {
-		select {
-		case <-c.last.done:
-		default:
-			return c.last
-		}
-	}
-	c.last = &run{began: time.Now(), done: make(chan struct{})}
-	go c.last.do(c.call)
-	return c.last
-}
-
-// do calls the check. A panic is an error.
-func (r *run) do(call func() error) {
-	defer close(r.done)
-	defer func() {
-		if value := recover(); value != nil {
-			r.err = fmt.Errorf("it panicked: %v, at %s", value, logctx.PanicSite())
-		}
-	}()
-	r.err = call()
-}
-
-// wait returns the error of the check, or errTimeout if the check has not returned after maxTime.
-func (r *run) wait() error {
-	timeout := time.NewTimer(time.Until(r.began.Add(maxTime)))
-	defer timeout.Stop()
+// run calls the check, and returns its error. A panic is an error, and so is the end of ctx.
+func (c *check) run(ctx context.Context) error {
 	select {
-	case <-r.done:
-		return r.err
-	case <-timeout.C:
+	case c.busy <- struct{}{}:
+	case <-ctx.Done():
 		return errTimeout
 	}
+	result := make(chan error, 1)
+	go func() {
+		defer func() {
+			if value := recover(); value != nil {
+				result <- fmt.Errorf("it panicked: %v, at %s", value, logctx.PanicSite())
+			}
+			<-c.busy
+		}()
+		result <- c.call(ctx)
+	}()
+	select {
+	case err := <-result:
+		if ctx.Err() == nil {
+			return err
+		}
+	case <-ctx.Done():
+	}
+	return errTimeout
 }
 
 // logChange logs when the check begins to fail, and when it passes again.
 func (c *check) logChange(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch hasFailed := err != nil; {
-	case hasFailed == c.isFailing:
-		return
-	case hasFailed:
+	switch wasFailing := c.isFailing.Swap(err != nil); {
+	case err != nil && !wasFailing:
 		c.log.Warn("a readiness check fails", "check", c.name, "error", err)
-	default:
+	case err == nil && wasFailing:
 		c.log.Info("a readiness check passes again", "check", c.name)
 	}
-	c.isFailing = err != nil
 }
