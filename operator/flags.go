@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/internal/lease"
+	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -24,7 +24,7 @@ type options struct {
 	namespaces []string
 	listen     listenFlags
 	election   electionFlags
-	verbose    bool
+	verbosity  *logctx.Verbosity
 	// isVersion is true if the user asks for the version by --version.
 	isVersion bool
 	// isConfirmed and isDryRun are for the commands that change a cluster.
@@ -112,7 +112,7 @@ func (o *options) builtInFlags(program string) []flagSpec {
 			"how soon another replica follows a leader that crashed. The other times of the Lease are in proportion. Default: 30s"},
 		{"lease-name", "NAME", setSubdomain(&o.election.name), runCommands, "the name of that Lease. Default: that of the program"},
 		{"lease-namespace", "NAME", feature.SetLabel(&o.election.namespace, "the name of a namespace"), runCommands, "where that Lease is. Default: the namespace of the program"},
-		{"v", "", (*verbosity)(&o.verbose), runCommands, "log more. A level, as in -v=4 of klog, is accepted; each level above 0 logs the same"},
+		{"v", "", o.verbosity, runCommands, "log more. A level, as in -v=4 of klog, is accepted; each level above 0 logs the same"},
 		{"version", "", &o.isVersion, everyCommand, "print the version of the program"},
 		{"folder", "FOLDER", setFolder(&o.definitionFolder), "crd",
 			"write a file for each definition there instead, for tools that read one definition at a time"},
@@ -218,28 +218,6 @@ func setTimeout(value *time.Duration) func(string) error {
 func (f electionFlags) access(program string) []kube.Access {
 	return leaseAccess(cmp.Or(f.name, program), f.namespace)
 }
-
-// verbosity is the value of the flag -v: a boolean, or a level as klog has it. Levels above 0 are true.
-type verbosity bool
-
-func (v *verbosity) String() string { return strconv.FormatBool(bool(*v)) }
-
-func (v *verbosity) Set(text string) error {
-	level, err := strconv.ParseUint(text, 10, 8)
-	if err == nil {
-		*v = level > 0
-		return nil
-	}
-	isOn, err := strconv.ParseBool(text)
-	if err != nil {
-		return errors.New("write -v, or a level such as -v=4")
-	}
-	*v = verbosity(isOn)
-	return nil
-}
-
-// IsBoolFlag makes -v the same as -v=true.
-func (v *verbosity) IsBoolFlag() bool { return true }
 
 // textList is the value of a flag that may be repeated.
 type textList []string
