@@ -110,11 +110,11 @@ func (o *options) builtInFlags(program string) []flagSpec {
 			"work only while this replica leads, by a Lease in its namespace; for programs that run more than once. Default: work at once"},
 		{"lease-duration", "D", o.election.setDuration, runCommands,
 			"how soon another replica follows a leader that crashed. The other times of the Lease are in proportion. Default: 30s"},
-		{"lease-name", "NAME", setSubdomain(&o.election.name), runCommands, "the name of that Lease. Default: that of the program"},
+		{"lease-name", "NAME", feature.SetSubdomain(&o.election.name), runCommands, "the name of that Lease. Default: that of the program"},
 		{"lease-namespace", "NAME", feature.SetLabel(&o.election.namespace, "the name of a namespace"), runCommands, "where that Lease is. Default: the namespace of the program"},
 		{"v", "", o.verbosity, runCommands, "log more. A level, as in -v=4 of klog, is accepted; each level above 0 logs the same"},
 		{"version", "", &o.isVersion, everyCommand, "print the version of the program"},
-		{"folder", "FOLDER", setFolder(&o.definitionFolder), "crd",
+		{"folder", "FOLDER", feature.SetFolder(&o.definitionFolder), "crd",
 			"write a file for each definition there instead, for tools that read one definition at a time"},
 		{"namespace", "NAME", feature.SetLabel(&o.install.namespace, "the name of a namespace"), namespaceCommands,
 			"where the program is installed (default: " + installNamespaceOf(program) + ")"},
@@ -237,27 +237,5 @@ func addNamespace(list *[]string) func(string) error {
 	return func(name string) error {
 		*list = append(*list, name)
 		return feature.CheckLabel("the name of a namespace", name)
-	}
-}
-
-// setFolder returns a function that sets value to the path of a folder.
-func setFolder(value *string) func(string) error {
-	return func(path string) error {
-		*value = path
-		if path == "" {
-			return errors.New("it is empty")
-		}
-		return nil
-	}
-}
-
-// setSubdomain returns a function that sets value to the name of an object.
-func setSubdomain(value *string) func(string) error {
-	return func(name string) error {
-		*value = name
-		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-			return errors.New(problems[0])
-		}
-		return nil
 	}
 }
