@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/internal/feature"
+	"github.com/yare-go/yare/internal/logctx"
 )
 
 // commandLine is the command line of a program.
@@ -28,6 +29,7 @@ type commandLine struct {
 // It may be nil.
 func newCommandLine(program string, addOwnFlags func(*flag.FlagSet)) (*commandLine, error) {
 	l := &commandLine{program: program}
+	l.verbosity = new(logctx.Verbosity)
 	l.manifests.Replicas = 2
 	isBuiltIn := map[string]bool{"help": true, "h": true}
 	for _, s := range l.builtInFlags(program) {

@@ -201,9 +201,10 @@ func (fs features) install(p *feature.Plan) error {
 	return errors.Join(errs...)
 }
 
-// hasObserver reports whether a feature can observe reconciles.
+// hasObserver reports whether a feature can observe reconciles, or a part joins the metrics.
 func (fs features) hasObserver() bool {
-	return slices.ContainsFunc(fs.all, func(f declaredFeature) bool { _, ok := f.Feature.(feature.Observer); return ok })
+	return slices.ContainsFunc(fs.all, func(f declaredFeature) bool { _, ok := f.Feature.(feature.Observer); return ok }) ||
+		slices.ContainsFunc(fs.program.Parts, func(part any) bool { _, ok := part.(MetricsJoiner); return ok })
 }
 
 // observe returns the observer of the controllers, with next inside.

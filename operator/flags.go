@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/internal/lease"
+	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -24,7 +24,7 @@ type options struct {
 	namespaces []string
 	listen     listenFlags
 	election   electionFlags
-	verbose    bool
+	verbosity  *logctx.Verbosity
 	// isVersion is true if the user asks for the version by --version.
 	isVersion bool
 	// isConfirmed and isDryRun are for the commands that change a cluster.
@@ -110,11 +110,11 @@ func (o *options) builtInFlags(program string) []flagSpec {
 			"work only while this replica leads, by a Lease in its namespace; for programs that run more than once. Default: work at once"},
 		{"lease-duration", "D", o.election.setDuration, runCommands,
 			"how soon another replica follows a leader that crashed. The other times of the Lease are in proportion. Default: 30s"},
-		{"lease-name", "NAME", setSubdomain(&o.election.name), runCommands, "the name of that Lease. Default: that of the program"},
+		{"lease-name", "NAME", feature.SetSubdomain(&o.election.name), runCommands, "the name of that Lease. Default: that of the program"},
 		{"lease-namespace", "NAME", feature.SetLabel(&o.election.namespace, "the name of a namespace"), runCommands, "where that Lease is. Default: the namespace of the program"},
-		{"v", "", (*verbosity)(&o.verbose), runCommands, "log more. A level, as in -v=4 of klog, is accepted; each level above 0 logs the same"},
+		{"v", "", o.verbosity, runCommands, "log more. A level, as in -v=4 of klog, is accepted; each level above 0 logs the same"},
 		{"version", "", &o.isVersion, everyCommand, "print the version of the program"},
-		{"folder", "FOLDER", setFolder(&o.definitionFolder), "crd",
+		{"folder", "FOLDER", feature.SetFolder(&o.definitionFolder), "crd",
 			"write a file for each definition there instead, for tools that read one definition at a time"},
 		{"namespace", "NAME", feature.SetLabel(&o.install.namespace, "the name of a namespace"), namespaceCommands,
 			"where the program is installed (default: " + installNamespaceOf(program) + ")"},
@@ -219,28 +219,6 @@ func (f electionFlags) access(program string) []kube.Access {
 	return leaseAccess(cmp.Or(f.name, program), f.namespace)
 }
 
-// verbosity is the value of the flag -v: a boolean, or a level as klog has it. Levels above 0 are true.
-type verbosity bool
-
-func (v *verbosity) String() string { return strconv.FormatBool(bool(*v)) }
-
-func (v *verbosity) Set(text string) error {
-	level, err := strconv.ParseUint(text, 10, 8)
-	if err == nil {
-		*v = level > 0
-		return nil
-	}
-	isOn, err := strconv.ParseBool(text)
-	if err != nil {
-		return errors.New("write -v, or a level such as -v=4")
-	}
-	*v = verbosity(isOn)
-	return nil
-}
-
-// IsBoolFlag makes -v the same as -v=true.
-func (v *verbosity) IsBoolFlag() bool { return true }
-
 // textList is the value of a flag that may be repeated.
 type textList []string
 
@@ -259,27 +237,5 @@ func addNamespace(list *[]string) func(string) error {
 	return func(name string) error {
 		*list = append(*list, name)
 		return feature.CheckLabel("the name of a namespace", name)
-	}
-}
-
-// setFolder returns a function that sets value to the path of a folder.
-func setFolder(value *string) func(string) error {
-	return func(path string) error {
-		*value = path
-		if path == "" {
-			return errors.New("it is empty")
-		}
-		return nil
-	}
-}
-
-// setSubdomain returns a function that sets value to the name of an object.
-func setSubdomain(value *string) func(string) error {
-	return func(name string) error {
-		*value = name
-		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-			return errors.New(problems[0])
-		}
-		return nil
 	}
 }

@@ -146,7 +146,7 @@ func (i invocation) runFeatureCommand(ctx context.Context, line *commandLine, br
 	return command.Run(ctx, &feature.CommandRun{
 		Client: client, Server: server, Name: name, Namespace: namespace, IsDryRun: line.isDryRun,
 		Confirm: prompt{in: i.stdin, out: i.stdout, isConfirmed: line.isConfirmed, timeout: defaultTimeout}.confirm,
-		Out:     i.stdout, Log: slog.New(newLogHandler(i.stderr, line.verbose)),
+		Out:     i.stdout, Log: slog.New(newLogHandler(i.stderr, line.verbosity)),
 	})
 }
 
@@ -195,8 +195,9 @@ func (i invocation) runProgram(
 	ctx context.Context, line *commandLine, parts []Part, brought features, needs kube.Needs, ignored []feature.Name,
 ) error {
 	handler := i.Log
+	var setVerbosity func(string) error
 	if handler == nil {
-		handler = newLogHandler(i.stderr, line.verbose)
+		handler, setVerbosity = newLogHandler(i.stderr, line.verbosity), line.verbosity.Set
 	}
 	defer setDefaultLogger(handler)()
 	log := withoutLogHandler(slog.New(handler))
@@ -221,6 +222,6 @@ func (i invocation) runProgram(
 	ctx, stopActivity := clock.ReportActivity(ctx, os.Getenv(clock.ActivityVariable))
 	defer stopActivity()
 	r := &programRunner{invocation: i, line: line, madeParts: parts, needs: needs, log: log, config: config}
-	r.env.features, r.env.endFirstSync = &brought, firstSync.End
+	r.env.features, r.env.endFirstSync, r.env.setVerbosity = &brought, firstSync.End, setVerbosity
 	return r.run(ctx, namespace)
 }

@@ -53,11 +53,7 @@ func withoutLogHandler(logger *slog.Logger) *slog.Logger {
 
 // newLogHandler returns a handler that writes text for people if w is a terminal, and JSON
 // otherwise. JSON has durations in seconds.
-func newLogHandler(w io.Writer, verbose bool) slog.Handler {
-	level := slog.LevelInfo
-	if verbose {
-		level = slog.LevelDebug
-	}
+func newLogHandler(w io.Writer, level slog.Leveler) slog.Handler {
 	if logctx.IsTerminal(w) {
 		return logctx.NewTextHandler(w, level)
 	}

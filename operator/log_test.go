@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"log"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/slogtest"
@@ -22,7 +23,11 @@ func TestLogForMachines(t *testing.T) {
 	t.Parallel()
 	for _, verbose := range []bool{false, true} {
 		var b bytes.Buffer
-		log := slog.New(newLogHandler(&b, verbose))
+		level := new(logctx.Verbosity)
+		if err := level.Set(strconv.FormatBool(verbose)); err != nil {
+			t.Fatal(err)
+		}
+		log := slog.New(newLogHandler(&b, level))
 		log.Debug("a detail")
 		log.Info("hello", "n", 7)
 		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
@@ -43,7 +48,7 @@ func TestLogForMachines(t *testing.T) {
 func TestDefaultLogger(t *testing.T) {
 	before, output, flags := slog.Default(), log.Writer(), log.Flags()
 	var b bytes.Buffer
-	restore := setDefaultLogger(newLogHandler(&b, false))
+	restore := setDefaultLogger(newLogHandler(&b, slog.LevelInfo))
 	slog.Info("from the author")
 	log.Print("from a library")
 	klog.InfoS("from Kubernetes", "n", 7)
@@ -58,7 +63,7 @@ func TestDefaultLogger(t *testing.T) {
 func TestDurationsInJSON(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	slog.New(newLogHandler(&b, false)).Info("done", "took", 2990*time.Millisecond, "next", 7810*time.Millisecond, slog.Group("part", "took", time.Minute))
+	slog.New(newLogHandler(&b, slog.LevelInfo)).Info("done", "took", 2990*time.Millisecond, "next", 7810*time.Millisecond, slog.Group("part", "took", time.Minute))
 	checkText(t, "the log", b.String(), []string{`"took":2.99,`, `"next":7.81,`, `"part":{"took":60}`})
 }
 

@@ -189,16 +189,16 @@ func TestFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Join(l.namespaces, ",") != "one,two,three" || l.config.Context != "there" || l.config.Kubeconfig != "file" || !l.verbose {
+	if strings.Join(l.namespaces, ",") != "one,two,three" || l.config.Context != "there" || l.config.Kubeconfig != "file" || !l.verbosity.IsVerbose() {
 		t.Errorf("parsed: %+v", l)
 	}
-	if l, err := parse(""); err != nil || l.command != "run" || l.verbose || len(l.namespaces) > 0 {
+	if l, err := parse(""); err != nil || l.command != "run" || l.verbosity.IsVerbose() || len(l.namespaces) > 0 {
 		t.Errorf("without arguments: %+v, %v", l, err)
 	}
 	// Deployments of other operators have levels of klog.
 	for text, want := range map[string]bool{"-v": true, "-v=4": true, "--v=1": true, "-v=0": false, "-v=false": false, "-v=true": true} {
-		if l, err := parse(text); err != nil || l.verbose != want {
-			t.Errorf("%s: verbose is %t, %v", text, l.verbose, err)
+		if l, err := parse(text); err != nil || l.verbosity.IsVerbose() != want {
+			t.Errorf("%s: verbose is %t, %v", text, l.verbosity.IsVerbose(), err)
 		}
 	}
 	if _, err := parse("-v=loud"); err == nil || !strings.Contains(err.Error(), "-v=4") {

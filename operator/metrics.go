@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"io"
 	"maps"
 	"os"
 	"runtime"
@@ -10,6 +11,16 @@ import (
 
 	"github.com/yare-go/yare/internal/feature/metrics"
 )
+
+// MetricsJoiner is a [Part] that joins the metrics of a program with those of another library. Module
+// github.com/yare-go/yare/prometheus has such parts. The program counts its metrics also without an address.
+type MetricsJoiner interface {
+	// JoinMetrics is called once, before the parts start and before the metrics are served. own writes the metrics of the
+	// program in the text format of Prometheus, and may be used concurrently. further adds metrics to the page /metrics, in
+	// the same format, and may be called concurrently. further may be nil. An error of further is logged, and an error of
+	// JoinMetrics ends the program.
+	JoinMetrics(own io.WriterTo) (further func(w io.Writer) error, err error)
+}
 
 // programMetrics are the metrics of one program, which docs/metrics.md lists. No label has the name of an
 // object.

@@ -28,8 +28,8 @@ type pages struct {
 	// readiness and builtInMetrics are set before the first request.
 	readiness      *readiness
 	builtInMetrics io.WriterTo
-	// ownMetrics writes the metrics of the author. It may be nil.
-	ownMetrics func(io.Writer)
+	// ownMetrics write the metrics of the author.
+	ownMetrics []func(io.Writer) error
 }
 
 // newPages returns the pages of a program. handlers are those of the author, by pattern. ownMetrics may be nil. isLost
@@ -37,7 +37,10 @@ type pages struct {
 func newPages(
 	handlers map[string]http.Handler, ownMetrics func(io.Writer), isLost func() bool, log *slog.Logger,
 ) (*pages, error) {
-	p := &pages{mux: http.NewServeMux(), probes: http.NewServeMux(), log: log, ownMetrics: ownMetrics}
+	p := &pages{mux: http.NewServeMux(), probes: http.NewServeMux(), log: log}
+	if ownMetrics != nil {
+		p.ownMetrics = append(p.ownMetrics, func(w io.Writer) error { ownMetrics(w); return nil })
+	}
 	for _, mux := range []*http.ServeMux{p.mux, p.probes} {
 		mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 			if isLost() {
@@ -105,13 +108,13 @@ func (p *pages) serveReady(w http.ResponseWriter, _ *http.Request) {
 func (p *pages) serveMetrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", metrics.ContentType)
 	_, _ = p.builtInMetrics.WriteTo(w) // it fails only if the client has gone
-	if p.ownMetrics != nil {
-		_, _ = w.Write(p.ownMetricsText()) // it fails only if the client has gone
+	for _, write := range p.ownMetrics {
+		_, _ = w.Write(p.ownMetricsText(write)) // it fails only if the client has gone
 	}
 }
 
 // ownMetricsText returns the author's metrics, or nothing if their function panics.
-func (p *pages) ownMetricsText() (text []byte) {
+func (p *pages) ownMetricsText(write func(io.Writer) error) (text []byte) {
 	defer func() {
 		if value := recover(); value != nil {
 			text = nil
@@ -120,7 +123,9 @@ func (p *pages) ownMetricsText() (text []byte) {
 		}
 	}()
 	var b bytes.Buffer
-	p.ownMetrics(&b)
+	if err := write(&b); err != nil {
+		p.log.Error("some metrics of the program are left out", "error", err)
+	}
 	return b.Bytes()
 }
 

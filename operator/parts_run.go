@@ -16,6 +16,7 @@ import (
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/problems"
+	"github.com/yare-go/yare/operator/internal/readycheck"
 )
 
 // partsRun is one run of the parts of a program: see [runParts].
@@ -159,6 +160,25 @@ func (r *partsRun) registerMetrics() {
 	r.pages.builtInMetrics = r.metrics.registry
 }
 
+// joinMetrics joins the metrics with those of the parts that are a [MetricsJoiner]. It is called after startFeatures,
+// because the features register metrics.
+func (r *partsRun) joinMetrics() error {
+	for _, part := range r.env.features.program.Parts {
+		joiner, ok := part.(MetricsJoiner)
+		if !ok {
+			continue
+		}
+		further, err := joiner.JoinMetrics(r.metrics.registry)
+		if err != nil {
+			return err
+		}
+		if further != nil {
+			r.pages.ownMetrics = append(r.pages.ownMetrics, further)
+		}
+	}
+	return nil
+}
+
 // makeReadiness makes the readiness of the pages. The program is not ready once ctx has ended.
 func (r *partsRun) makeReadiness(ctx context.Context) {
 	r.pages.readiness = &readiness{
@@ -166,6 +186,7 @@ func (r *partsRun) makeReadiness(ctx context.Context) {
 		cached: r.cache.Stats, uncached: r.group.tracker.States,
 		isEnding: func() bool { return ctx.Err() != nil },
 		election: r.env.election, features: *r.env.features, converted: r.env.features.converted(),
+		checks: readycheck.New(ctx, r.env.ownChecks, r.env.log),
 	}
 }
 
@@ -177,7 +198,7 @@ func (r *partsRun) startFeatures(ctx context.Context, ending <-chan struct{}) er
 		Runtime: r.runtime, Client: r.fencedClient, NewClient: r.env.newFeatureClient, WithHandlers: r.withRequestHandlers,
 		UncachedStreams: r.group.tracker.States, AddPage: r.pages.addPage, Serve: r.addListener, AddCertificate: r.addCertificate,
 		CertificateEnds: r.certificateEnds, Leadership: r.env.election.leadershipText, UnreadyReasons: r.unreadyReasons,
-		Ending: ending, Fail: r.group.fail,
+		Ending: ending, Fail: r.group.fail, SetVerbosity: r.env.setVerbosity,
 	}
 	if r.metrics != nil {
 		h.Metrics, h.AreSubscribed = r.metrics.registry, r.areSubscribed

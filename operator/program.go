@@ -69,8 +69,14 @@ type Program struct {
 	Handlers func(rt *controller.Runtime) map[string]http.Handler
 	// Metrics writes further metrics to the page /metrics, in the text format of Prometheus.
 	// Several requests may call Metrics concurrently. A metric must not have the name of a metric
-	// in docs/metrics.md. A panic is logged, and leaves out what Metrics has written.
+	// in docs/metrics.md. A panic is logged, and leaves out what Metrics has written. Module
+	// github.com/yare-go/yare/prometheus has a part for a registry of the client library of Prometheus.
 	Metrics func(w io.Writer)
+	// ReadinessChecks are further conditions of the readiness, by their names, such as database. Each request for /readyz
+	// calls all checks. A check may be called concurrently with other checks, and is not called again before it has
+	// returned. The answer is 503, with the name and the error, after an error, after a panic, and if the check has not
+	// returned after 3 seconds, when its context ends. Everybody who reaches the page can read the error.
+	ReadinessChecks map[string]func(ctx context.Context) error
 	// Manifests changes the objects that the command manifests prints: see [EditManifest] and
 	// [AddManifest]. Main prints an error of Manifests as it is, and ends.
 	Manifests func(m *Manifests) error

@@ -75,7 +75,7 @@ func (p *programRunner) makeEnvironment(namespace string) {
 	p.env.namespace, p.env.pod = namespace, pod
 	p.env.log, p.env.tracer = p.log, p.Tracer
 	p.env.problems = problems.NewReporter(p.log, p.config.Host, ownCommand(p.file)+" crd", p.needs, checker)
-	p.env.ownHandlers, p.env.ownMetrics = p.Handlers, p.Metrics
+	p.env.ownHandlers, p.env.ownMetrics, p.env.ownChecks = p.Handlers, p.Metrics, p.ReadinessChecks
 	program := p.env.features.program
 	program.Needs, program.Namespace, program.Pod = p.needs, namespace, pod
 }

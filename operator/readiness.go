@@ -8,6 +8,7 @@ import (
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/follow"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/readycheck"
 )
 
 // readiness decides whether a program is ready: all of its controllers have subscribed to
@@ -28,6 +29,8 @@ type readiness struct {
 	// converted are the kinds that the program converts. The first list of such a kind can need a conversion, and API
 	// servers call only Pods that are ready.
 	converted map[schema.GroupKind]bool
+	// checks are those of the author.
+	checks readycheck.Checks
 }
 
 // unreadyReasons returns the reasons why the program is not ready, or nothing if it is ready. A stream stays synced
@@ -54,6 +57,7 @@ func (r *readiness) unreadyReasons() []string {
 			lines = append(lines, s.String()+" is not synced")
 		}
 	}
+	lines = append(lines, r.checks.Failures()...)
 	slices.Sort(lines)
 	return slices.Compact(lines)
 }

@@ -62,9 +62,11 @@ type environment struct {
 	listeners listeners
 	// problems reports the problems of requests. It may be nil.
 	problems *problems.Reporter
-	// ownHandlers and ownMetrics are the fields Handlers and Metrics of [Program]. They may be nil.
+	// ownHandlers, ownMetrics and ownChecks are the fields Handlers, Metrics and ReadinessChecks of [Program]. They may be
+	// nil.
 	ownHandlers func(*controller.Runtime) map[string]http.Handler
 	ownMetrics  func(io.Writer)
+	ownChecks   map[string]func(context.Context) error
 	// tracer is the Tracer of the [Program]. It may be nil.
 	tracer wire.Tracer
 	// namespace and pod are the fields of [controller.Runtime].
@@ -75,6 +77,8 @@ type environment struct {
 	newFeatureClient func() (*kube.Client, error)
 	// features are those of the parts. Whoever makes them ends them. [runParts] makes them if this is nil.
 	features *features
+	// setVerbosity is the field SetVerbosity of [feature.Host].
+	setVerbosity func(string) error
 	// endFirstSync is called once the program has read and reconciled its objects for the first time. It may be nil.
 	endFirstSync func()
 }
@@ -119,6 +123,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	if r.metrics != nil {
 		r.registerMetrics()
 		r.makeReadiness(ctx)
+		defer r.pages.readiness.checks.End()
 	}
 	defer r.closeServers()
 	// The context of the features ends before the servers, which wait for the readers of their pages.
@@ -131,6 +136,9 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 		return err
 	}
 	if r.metrics != nil {
+		if err := r.joinMetrics(); err != nil {
+			return err
+		}
 		r.servePages()
 	}
 	env.election.begin(ctx)

@@ -78,7 +78,7 @@ func TestFailingListsAreLogged(t *testing.T) {
 					return controller.Done(), nil
 				})
 				go func() {
-					ended <- runParts(ctx, kube.NewClientFromHandler(h), environment{log: slog.New(newLogHandler(&log, true))}, []Part{part})
+					ended <- runParts(ctx, kube.NewClientFromHandler(h), environment{log: slog.New(newLogHandler(&log, slog.LevelDebug))}, []Part{part})
 				}()
 				time.Sleep(30 * time.Second)
 				synctest.Wait()
@@ -156,7 +156,7 @@ func TestStreamReporter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log sharedBuffer
-			logger := slog.New(newLogHandler(&log, true))
+			logger := slog.New(newLogHandler(&log, slog.LevelDebug))
 			reporter := problems.NewReporter(logger, "", "", kube.Needs{}, nil)
 			r := problems.NewStreamReporter(logger, reporter.HasReported)
 			for _, step := range c.steps {

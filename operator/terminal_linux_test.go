@@ -40,7 +40,7 @@ func TestLogForPeople(t *testing.T) {
 	for value, coloured := range map[string]bool{"": true, "1": false} {
 		t.Setenv("NO_COLOR", value)
 		reader, terminal := openTerminal(t)
-		slog.New(newLogHandler(terminal, false)).Info("hello there", "n", 7)
+		slog.New(newLogHandler(terminal, slog.LevelInfo)).Info("hello there", "n", 7)
 		text := make([]byte, 4096)
 		n, err := reader.Read(text)
 		if err != nil {
@@ -56,7 +56,7 @@ func TestLogForPeople(t *testing.T) {
 // On a terminal the stack of a panic stands on lines of its own.
 func TestStackForPeople(t *testing.T) {
 	reader, terminal := openTerminal(t)
-	slog.New(newLogHandler(terminal, false)).With("controller", "x").Error("it panicked", "stack", "goroutine 7 [running]:\nmain.f()\n\t/main.go:42", "at", "/main.go:42")
+	slog.New(newLogHandler(terminal, slog.LevelInfo)).With("controller", "x").Error("it panicked", "stack", "goroutine 7 [running]:\nmain.f()\n\t/main.go:42", "at", "/main.go:42")
 	text := make([]byte, 4096)
 	all := ""
 	for !strings.Contains(all, "main.go:42\r\n") || !strings.Contains(all, "goroutine") {

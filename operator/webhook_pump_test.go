@@ -58,6 +58,15 @@ func (Everywhere) Group() string { return "everywhere.example.com" }
 // pumpPrograms are the programs that this test binary can be: see [runRelease].
 var pumpPrograms = map[string]func(release string) operator.Program{
 	Pumps{}.Group(): pumpProgram[Pumps], Uninstalled{}.Group(): pumpProgram[Uninstalled], Everywhere{}.Group(): pumpProgram[Everywhere],
+	"": injectorProgram,
+}
+
+// injectorProgram returns a program that injects a container into Pods, and defines no kind.
+func injectorProgram(string) operator.Program {
+	return operator.Program{Name: "pumps", Parts: func() ([]operator.Part, error) {
+		o := webhook.ForeignOptions{Objects: "inject=yes", OnCreate: true, Timeout: 2 * time.Second}
+		return []operator.Part{webhook.MutateForeign(o, injectAgent)}, nil
+	}}
 }
 
 // pumpProgram returns a release of a program with pumps:

@@ -51,6 +51,7 @@ func TestWebhookSchedules(t *testing.T) {
 		{"stricter release", stricterRelease},
 		{"validator that fails", validatorThatFails},
 		{"uninstall and second installation", uninstallAndSecondInstallation},
+		{"down while Pods are created", downWhilePodsAreCreated},
 	} {
 		t.Run(each.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,5 +1,5 @@
-// Package alerts tests docs/alerts.yaml and docs/dashboard.json with promtool, on the series of tests.yaml and panels.yaml. The
-// script check finds promtool and runs the test.
+// Package alerts tests docs/alerts.yaml, docs/controller-runtime-rules.yaml and docs/dashboard.json with promtool, on the series of
+// tests.yaml, names.yaml and panels.yaml. The script check finds promtool and runs the test.
 package alerts
 
 import (
@@ -15,9 +15,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rule is a rule of docs/alerts.yaml.
+// rule is a rule of docs/alerts.yaml or docs/controller-runtime-rules.yaml.
 type rule struct {
-	Alert string `json:"alert"`
+	Alert  string `json:"alert"`
+	Record string `json:"record"`
 }
 
 // group is a group of rules, as files of rules have it.
@@ -170,6 +171,61 @@ func TestAlerts(t *testing.T) {
 	}
 	run(t, folder, "check", "rules", "rules.yaml")
 	run(t, folder, "test", "rules", "tests.yaml")
+}
+
+// Each name of controller-runtime that a rule records has a test in names.yaml, and stands in docs/metrics.md.
+func TestControllerRuntimeNames(t *testing.T) {
+	t.Parallel()
+	const file = "../../docs/controller-runtime-rules.yaml"
+	var rules struct {
+		Spec struct {
+			Groups []group `json:"groups"`
+		} `json:"spec"`
+	}
+	var tests struct {
+		Tests []struct {
+			Queries []struct {
+				Expr    string           `json:"expr"`
+				Samples []map[string]any `json:"exp_samples"`
+			} `json:"promql_expr_test"`
+		} `json:"tests"`
+	}
+	read(t, file, &rules)
+	cases := read(t, "names.yaml", &tests)
+	page, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	isTested := make(map[string]bool)
+	for _, test := range tests.Tests {
+		for _, q := range test.Queries {
+			isTested[q.Expr] = len(q.Samples) > 0
+		}
+	}
+	seen := 0
+	for _, g := range rules.Spec.Groups {
+		for _, r := range g.Rules {
+			seen++
+			if !isTested[r.Record] {
+				t.Errorf("names.yaml has no test of %q", r.Record)
+			}
+			if name := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(r.Record, ""); !strings.Contains(string(page), "`"+name+"`") {
+				t.Errorf("docs/metrics.md does not name %s", name)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("there are no rules")
+	}
+	var object map[string]any
+	read(t, file, &object)
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "rules.yaml"), object["spec"])
+	if err := os.WriteFile(filepath.Join(folder, "names.yaml"), cases, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, folder, "check", "rules", "--lint-fatal", "rules.yaml")
+	run(t, folder, "test", "rules", "names.yaml")
 }
 
 // Each query of the dashboard returns the numbers of panels.yaml, for one chosen job and one chosen controller. Regression: a panel

@@ -104,6 +104,9 @@ type Host struct {
 	Metrics *metrics.Registry
 	// AreSubscribed reports whether all controllers have subscribed to their streams. It is nil without Metrics.
 	AreSubscribed func() bool
+	// SetVerbosity sets the level of the log to the value of a flag -v. It is nil if a handler of the author decides the
+	// level. It may be called concurrently.
+	SetVerbosity func(text string) error
 	// Ending is closed when the program begins to end.
 	Ending <-chan struct{}
 	// Fail ends the program with an error.

@@ -102,3 +102,25 @@ func PodPort(flags, address string) (int, error) {
 	}
 	return port, nil
 }
+
+// SetFolder returns a function that sets value to the path of a folder.
+func SetFolder(value *string) func(string) error {
+	return func(path string) error {
+		*value = path
+		if path == "" {
+			return errors.New("it is empty")
+		}
+		return nil
+	}
+}
+
+// SetSubdomain returns a function that sets value to the name of an object.
+func SetSubdomain(value *string) func(string) error {
+	return func(name string) error {
+		*value = name
+		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+			return errors.New(problems[0])
+		}
+		return nil
+	}
+}

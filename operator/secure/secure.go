@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/feature"
@@ -27,6 +29,9 @@ import (
 //
 // A request needs the bearer token of a user with a permission by RBAC: for the method in lower case, and the path as a
 // nonResourceURL. The paths /healthz and /readyz are for all.
+//
+// A PUT of a level, such as 4, to /debug/flags/v sets the level of the log as the flag -v does, until the program ends. A
+// program with a Log in its operator.Program does not have that page.
 //
 // The part adds 0.3 MB to a program, most of which is TLS for servers.
 func New() operator.Part { return part{} }
@@ -156,11 +161,32 @@ func (p *securePages) Start(ctx context.Context, h *feature.Host) error {
 	}
 	h.Runtime.Log.Info("serving health and metrics over TLS", "address", listener.Addr().String())
 	h.AddCertificate("pages", certificates.End)
+	if h.SetVerbosity != nil {
+		if err := h.AddPage("PUT "+verbosityPath, verbosityPage(h)); err != nil {
+			return err
+		}
+	}
 	readers := authorizer.New(h.WithHandlers(client), p.program.Pages.BrowserPaths, h.Runtime.Log)
 	h.Serve(servercert.Listen(listener, certificates), func(pages http.Handler) http.Handler {
 		return readers.Handler(pages, "/healthz", "/readyz")
 	})
 	return nil
+}
+
+// verbosityPath is where the kubelet and other components of Kubernetes change the level of their log.
+const verbosityPath = "/debug/flags/v"
+
+// verbosityPage returns a handler that sets the level of the log to the body of a request.
+func verbosityPage(h *feature.Host) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 16))
+		level := strings.TrimSpace(string(body))
+		if err != nil || h.SetVerbosity(level) != nil {
+			http.Error(w, "the level of the log stays: give a level such as 0 or 4 as the body", http.StatusBadRequest)
+			return
+		}
+		h.Runtime.Log.Info("the level of the log was set", "v", level, "path", verbosityPath)
+	}
 }
 
 // certificates returns the certificates of --tls-cert or, without that flag, self-signed ones.

@@ -17,8 +17,9 @@ import (
 type conflicts struct {
 	manifests.Installation
 	client *kube.Client
-	// webhooks are the names of the webhooks of the program.
-	webhooks []string
+	// webhooks are the names of the webhooks of the program. Among foreign are those about kinds of others. Other programs
+	// can have the same names for such kinds.
+	webhooks, foreign []string
 	// watched are the namespaces that the program watches. None means all.
 	watched []string
 	// printNote gets a line for each webhook that is found.
@@ -40,7 +41,9 @@ func (c *conflicts) search(ctx context.Context) error {
 		}
 		for _, o := range all {
 			for _, w := range o.Webhooks {
-				if slices.Contains(c.webhooks, w.Name) && c.sharesNamespaces(w) {
+				isOfProgram := o.Metadata.Labels[manifests.LabelName] == c.Program
+				if (isOfProgram || !slices.Contains(c.foreign, w.Name)) &&
+					slices.Contains(c.webhooks, w.Name) && c.sharesNamespaces(w) {
 					c.printNote(fmt.Sprintf("%s of %s has the webhook %s too, so the API server calls both: give each installation namespaces of its own with --watch-namespace, or remove the other one",
 						o, ownerOf(o), w.Name))
 				}

@@ -51,6 +51,9 @@ func (h *handler) CheckObjects(
 	c := &conflicts{Installation: i, client: client, watched: h.watched, printNote: printNote}
 	for _, w := range h.webhooks {
 		c.webhooks = append(c.webhooks, w.Name())
+		if w.IsForeign() {
+			c.foreign = append(c.foreign, w.Name())
+		}
 	}
 	return c.search(ctx)
 }

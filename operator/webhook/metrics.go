@@ -27,11 +27,7 @@ func newCallMetrics(r *metrics.Registry, webhooks []*admission.Webhook) *callMet
 			"Fields that a defaulter wanted to change or remove.", "webhook"),
 	}
 	for _, w := range webhooks {
-		operations := []string{"", "CREATE", "UPDATE"}
-		if w.Options.Deletions {
-			operations = append(operations, "DELETE")
-		}
-		for _, operation := range operations {
+		for _, operation := range append([]string{""}, w.Operations()...) {
 			for _, result := range admission.Results() {
 				m.calls.Add(0, w.Name(), operation, string(result))
 			}

@@ -1,5 +1,5 @@
 // Package webhook has parts by which API servers ask a program before they store an object: [Validate] refuses objects,
-// and [Default] completes them.
+// and [Default] completes them. [ValidateForeign] and [MutateForeign] are for Pods and other kinds of others.
 //
 //	operator.Main(controller.New(reconcile), webhook.Validate(validate), webhook.Default(setDefaults))
 //
@@ -102,7 +102,7 @@ func Default[T any, P kube.DefinedObjectOf[T]](setDefaults func(ctx context.Cont
 	return newPart(admission.Defaulter[T, P](setDefaults), nil)
 }
 
-// part is a part of [Validate], [ValidateWith] or [Default].
+// part is a part with a webhook.
 type part struct {
 	function *admission.Webhook
 	needs    kube.Needs
@@ -110,14 +110,14 @@ type part struct {
 }
 
 func newPart(w *admission.Webhook, permissions []controller.Permission) part {
-	p := part{function: w, needs: kube.Needs{EveryReplica: true}}
+	p := part{function: w, needs: kube.Needs{EveryReplica: true, Access: w.Access()}}
 	errs := []error{w.Err()}
 	for _, each := range permissions {
 		declared, err := each.Needs()
 		errs = append(errs, err)
 		p.needs.Access, p.needs.Rules = append(p.needs.Access, declared.Access...), append(p.needs.Rules, declared.Rules...)
 	}
-	if p.err = errors.Join(errs...); p.err == nil {
+	if p.err = errors.Join(errs...); p.err == nil && !w.IsForeign() {
 		p.needs.Defines = []kube.Type{w.Type}
 	}
 	return p
@@ -152,14 +152,14 @@ func (part) NewHandler(p *feature.Program) (calls.Handler, error) {
 	return h, admission.CheckDuplicates(h.webhooks)
 }
 
-// Call describes the request of a user that a function of [Validate] or [Default] is called about.
+// Call describes the request of a user that a function of this package is called about.
 type Call struct {
 	User User
 	// Operation is CREATE, UPDATE or DELETE.
 	Operation string
 	// DryRun is true if nothing will be stored.
 	DryRun bool
-	// Subresource is scale for a write of the scale, and else empty.
+	// Subresource is the subresource of the request, such as scale or eviction. It is empty for the object itself.
 	Subresource string
 }
 
@@ -170,7 +170,7 @@ type User struct {
 	Extra     map[string][]string
 }
 
-// CallOf returns the request that ctx belongs to. ctx is the context of a function of [Validate] or [Default]. For
+// CallOf returns the request that ctx belongs to. ctx is the context of a function of this package. For
 // another context CallOf returns the zero Call.
 func CallOf(ctx context.Context) Call {
 	c := admission.CallOf(ctx)
@@ -178,6 +178,6 @@ func CallOf(ctx context.Context) Call {
 }
 
 // Warn shows a text to the user whose request ctx belongs to, as kubectl shows warnings. ctx is the context of a
-// function of [Validate] or [Default]. The text is cut to 256 characters, and all texts of a call are cut to 4,096
+// function of this package. The text is cut to 256 characters, and all texts of a call are cut to 4,096
 // characters together (the bounds of API servers). For another context Warn does nothing.
 func Warn(ctx context.Context, text string) { admission.Warn(ctx, text) }

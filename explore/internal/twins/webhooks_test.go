@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,7 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/operator/webhook"
+	"github.com/yare-go/yare/yaretest"
 )
 
 // The operators of this file have webhooks. An API server may call a webhook twice for one request.
@@ -138,6 +140,33 @@ func TestExploreWebhooks(t *testing.T) {
 		o.Only = append(kinds, faults.Crash)
 		requireHappened(t, requireNotFound(t, engine.Parts("twin", twin.right), o), o.Only)
 	})
+}
+
+// labelPages returns the parts of a program that labels its pages by a webhook. No webhook is about a Site.
+func labelPages() []operator.Part {
+	label := func(_ context.Context, page *corev1.ConfigMap, _ *kube.Client) error {
+		metav1.SetMetaDataLabel(&page.ObjectMeta, "twins.example.com/labeled", "yes")
+		return nil
+	}
+	o := webhook.ForeignOptions{Namespaces: corev1.LabelMetadataName, OnCreate: true, OnUpdate: true}
+	return append(parts(applyMainPage)(), webhook.MutateForeign(o, label))
+}
+
+// The faults of webhooks happen also to webhooks that are not about the objects of the user, and find nothing in right ones.
+func TestExploreWebhooksOfOthers(t *testing.T) {
+	if testing.Short() || os.Getenv(modeVariable) == modeRight {
+		t.Skip("an exploration makes many runs")
+	}
+	t.Parallel()
+	kinds, err := faults.ParseKinds("webhooks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := yaretest.Shared(t)
+	yaretest.Define[Site](t, cluster)
+	steps := []finding.Step{applying("web", SiteSpec{Text: "hello"}), deleting("web")}
+	o := engine.Settings{Config: cluster.Config(), Steps: steps, Seed: seedOf(t), Only: kinds}
+	requireHappened(t, requireNotFound(t, engine.Parts("twin", labelPages), o), kinds)
 }
 
 // requireHappened fails t unless each kind has happened in an exploration.

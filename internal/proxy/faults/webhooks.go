@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -192,25 +194,32 @@ func (webhooks) copyFor(
 	if len(copied) == 0 {
 		return nil, false, nil
 	}
+	copied = append(copied, map[string]any{
+		"name": "probe.explorations.yare.dev", "clientConfig": copied[0].(map[string]any)["clientConfig"],
+		"rules": []any{map[string]any{
+			"operations": []any{"CREATE"}, "apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"},
+		}},
+		"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": run.Namespace}},
+		"matchConditions": []any{map[string]any{
+			"name": "probe", "expression": `request.dryRun && request.name == "` + probeName + `"`,
+		}},
+		"failurePolicy": "Ignore", "sideEffects": "None", "admissionReviewVersions": []any{"v1"},
+	})
 	disturbed = &unstructured.Unstructured{Object: map[string]any{"webhooks": copied}}
 	disturbed.SetGroupVersionKind(published.GroupVersionKind())
 	disturbed.SetName("exploration." + run.Namespace + "." + published.GetName())
 	return disturbed, true, nil
 }
 
-// waitForCall makes dry runs of the sample until the API server calls the server about one of them.
+// probeName is the name of the ConfigMaps that waitForCall probes with. A webhook of a kind of others need not be about the
+// sample, so each configuration of copies has an entry for these ConfigMaps.
+const probeName = "exploration-probe"
+
+// waitForCall makes dry runs of a ConfigMap until the API server calls the server about one of them.
 func (webhooks) waitForCall(ctx context.Context, run *Run, server *callServer) error {
-	sample := &unstructured.Unstructured{}
-	if err := sample.UnmarshalJSON(firstSample(run.SampleContents)); err != nil {
-		return err
-	}
-	sample.SetNamespace(run.Namespace)
-	api, err := run.APIOf(sample.GroupVersionKind(), run.Namespace)
-	if err != nil {
-		return err
-	}
+	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: probeName}}
 	for until := time.Now().Add(maxWebhookWait); ; {
-		_, err := api.Apply(ctx, sample, kube.DryRun())
+		_, err := kube.Create(ctx, run.Client(), probe, kube.DryRun())
 		switch {
 		case server.hasCalls():
 			return nil

@@ -136,7 +136,7 @@ var forbidden = map[string]string{
 	modulePath + "/kube/pods":                    "it links a WebSocket library, for programs that run commands in Pods",
 	"go.opentelemetry.io/otel":                   "its SDK is 9 MB: module otel adapts it for programs that want it",
 	"sigs.k8s.io/controller-runtime":             "it is a peer, and 20 MB",
-	"github.com/prometheus/client_golang":        "it costs more than it gives",
+	"github.com/prometheus/client_golang":        "it is 2 MB: module prometheus adapts it for programs that want it",
 	"github.com/spf13/cobra":                     "package flag is enough for an operator",
 	"github.com/klauspost/compress/zstd":         "it costs 0.5 MB: the cache compresses by s2",
 	"k8s.io/kubernetes":                          "only the control plane is made of it",

@@ -1,4 +1,4 @@
-// Command webhooks checks and completes its own objects.
+// Command webhooks checks and completes its own objects, and Pods.
 package main
 
 import (
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -45,6 +46,9 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "careful" { // the page shows both
 		operator.Main(controller.New(reconcile), careful())
 	}
+	if len(os.Args) > 1 && os.Args[1] == "pods" {
+		operator.Main(forPods()...)
+	}
 	operator.Program{Parts: parts, Manifests: addPodPolicy}.Main()
 }
 
@@ -54,6 +58,33 @@ func parts() ([]operator.Part, error) {
 		webhook.Validate(validate, controller.Reads[corev1.ConfigMap](wire.VerbGet)),
 		webhook.Default(setDefaults),
 	}, nil
+}
+
+// forPods returns webhooks of Pods, which the program does not define.
+func forPods() []operator.Part {
+	return []operator.Part{
+		webhook.MutateForeign(webhook.ForeignOptions{Objects: "mailbox=agent", OnCreate: true}, inject),
+		webhook.ValidateForeign(webhook.ForeignOptions{
+			Namespaces: "mailboxes", Subresources: []string{"eviction"}, FailBecause: "an eviction can lose mail",
+		}, checkEviction),
+	}
+}
+
+// inject adds the agent to a Pod that does not have it.
+func inject(_ context.Context, p *corev1.Pod, _ *kube.Client) error {
+	isAgent := func(c corev1.Container) bool { return c.Name == "agent" }
+	if !slices.ContainsFunc(p.Spec.Containers, isAgent) {
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "agent", Image: "registry.example.com/agent"})
+	}
+	return nil
+}
+
+// checkEviction refuses the eviction of a Pod that is locked. There is no Pod after an eviction.
+func checkEviction(_ context.Context, before, _ *corev1.Pod, _ *kube.Client) error {
+	if before.Annotations["example.com/locked"] == "true" {
+		return errors.New("the Pod is locked: remove the annotation example.com/locked first")
+	}
+	return nil
 }
 
 // addPodPolicy adds a policy that completes the Pods of mailboxes, which are not objects of this program.

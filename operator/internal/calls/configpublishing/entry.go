@@ -96,8 +96,9 @@ func (e entry) hasFields(fields *configuration.Entry) bool {
 // reinvocation policy.
 func (e entry) withSettingsOfOthers(fields *configuration.Entry) configuration.Entry {
 	kept := *fields
-	kept.NamespaceSelector = mergeSelector(e.fields.NamespaceSelector, fields.NamespaceSelector)
-	kept.ObjectSelector = mergeSelector(e.fields.ObjectSelector, fields.ObjectSelector)
+	namespaces, objects := e.fields.RecordedSelectors()
+	kept.NamespaceSelector = mergeSelector(e.fields.NamespaceSelector, fields.NamespaceSelector, namespaces)
+	kept.ObjectSelector = mergeSelector(e.fields.ObjectSelector, fields.ObjectSelector, objects)
 	if fields.ReinvocationPolicy != "" && e.fields.ReinvocationPolicy != "" {
 		kept.ReinvocationPolicy = e.fields.ReinvocationPolicy
 	}

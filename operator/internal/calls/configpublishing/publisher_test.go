@@ -23,8 +23,10 @@ import (
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/operator/internal/calls/configpublishing"
 	"github.com/yare-go/yare/operator/internal/calls/configuration"
+	"github.com/yare-go/yare/operator/webhook"
 )
 
 // fakeWorld is a world on a server in memory.
@@ -588,6 +590,51 @@ func TestExpressionsOfAPlatform(t *testing.T) {
 		if e := w.get().Webhooks[0].NamespaceSelector.MatchExpressions; len(e) != 2 || e[0].Key != "kubernetes.io/metadata.name" {
 			t.Errorf("the expressions are %+v", e)
 		}
+	})
+}
+
+// A release that excludes other objects than the one before removes the exclusions of that release, and keeps those of a
+// platform. Its own exclusions count as nobody else's.
+func TestExclusionsOfReleases(t *testing.T) {
+	inFakeWorld(t, func(t *testing.T, w *fakeWorld) {
+		release := func(exclusion string) operator.Part {
+			return webhook.ValidateForeign(webhook.ForeignOptions{Namespaces: "team," + exclusion, Objects: exclusion, OnCreate: true},
+				func(context.Context, *corev1.Pod, *corev1.Pod, *kube.Client) error { return nil })
+		}
+		want := func(r *replica, state string, foreign int, keys ...string) {
+			t.Helper()
+			w.after(0, state)
+			e := w.get().Webhooks[0]
+			for name, s := range map[string]*metav1.LabelSelector{"namespaces": e.NamespaceSelector, "objects": e.ObjectSelector} {
+				var got []string
+				for _, each := range s.MatchExpressions {
+					if each.Key != "kubernetes.io/metadata.name" && each.Key != "team" {
+						got = append(got, each.Key+" "+string(each.Operator))
+					}
+				}
+				if !slices.Equal(got, keys) {
+					t.Errorf("the selector of %s has %q, not %q", name, got, keys)
+				}
+			}
+			if status := r.Status(); status[0].ForeignExpressions != foreign {
+				t.Errorf("%d entries have expressions of others, not %d", status[0].ForeignExpressions, foreign)
+			}
+		}
+		w.create()
+		first := w.startLeader("A", release("first!=x"))
+		want(first, "validate.pods.core=A |", 0, "first NotIn")
+		wrote := first.writes.Load()
+		w.edit(func(v *validating) {
+			for _, s := range []*metav1.LabelSelector{v.Webhooks[0].NamespaceSelector, v.Webhooks[0].ObjectSelector} {
+				s.MatchExpressions = append(s.MatchExpressions, metav1.LabelSelectorRequirement{Key: "platform", Operator: metav1.LabelSelectorOpDoesNotExist})
+			}
+		})
+		want(first, "validate.pods.core=A |", 1, "first NotIn", "platform DoesNotExist")
+		first.wrote(t, wrote)
+		first.leads.Store(false)
+		first.stop()
+		second := w.startLeader("A", release("!second"))
+		want(second, "validate.pods.core=A |", 1, "second DoesNotExist", "platform DoesNotExist")
 	})
 }
 

@@ -15,12 +15,14 @@ import (
 // would switch the webhook off.
 
 // mergeSelector returns what a selector should be: the expressions of own, and the excluding expressions of others in
-// current. If current is right, also in another order, mergeSelector returns current. For example:
+// current. former are the expressions that the program had when it wrote current. If current is right, also in another
+// order, mergeSelector returns current. For example:
 //
 //	own       shop In [a]
-//	current   managed-by NotIn [platform], team Exists, shop In [a, b]
+//	former    shop NotIn [b]
+//	current   managed-by NotIn [platform], team Exists, shop In [a, b], shop NotIn [b]
 //	merged    shop In [a], managed-by NotIn [platform]
-func mergeSelector(current, own *metav1.LabelSelector) *metav1.LabelSelector {
+func mergeSelector(current, own, former *metav1.LabelSelector) *metav1.LabelSelector {
 	if current == nil {
 		return own
 	}
@@ -32,7 +34,7 @@ func mergeSelector(current, own *metav1.LabelSelector) *metav1.LabelSelector {
 	for _, e := range current.MatchExpressions {
 		switch {
 		case hasExpression(own, e):
-		case isExcluding(e):
+		case isExcluding(e) && !hasExpression(former, e):
 			merged.MatchExpressions = append(merged.MatchExpressions, e)
 		default:
 			isRight = false
@@ -59,12 +61,15 @@ func isExcluding(e metav1.LabelSelectorRequirement) bool {
 	return e.Operator == metav1.LabelSelectorOpNotIn || e.Operator == metav1.LabelSelectorOpDoesNotExist
 }
 
-// hasForeignExpressions reports whether others exclude objects by a selector of e. The program itself never does.
+// hasForeignExpressions reports whether others exclude objects by a selector of e.
 func hasForeignExpressions(e *configuration.Entry) bool {
-	for _, s := range []*metav1.LabelSelector{e.NamespaceSelector, e.ObjectSelector} {
-		if s != nil && slices.ContainsFunc(s.MatchExpressions, isExcluding) {
-			return true
-		}
-	}
-	return false
+	namespaces, objects := e.RecordedSelectors()
+	return hasExcluding(e.NamespaceSelector, namespaces) || hasExcluding(e.ObjectSelector, objects)
+}
+
+// hasExcluding reports whether current has an excluding expression that own does not have. Both may be nil.
+func hasExcluding(current, own *metav1.LabelSelector) bool {
+	return current != nil && slices.ContainsFunc(current.MatchExpressions, func(e metav1.LabelSelectorRequirement) bool {
+		return isExcluding(e) && !hasExpression(own, e)
+	})
 }

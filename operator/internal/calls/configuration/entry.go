@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
 )
 
 // The types of this file are those of k8s.io/api/admissionregistration/v1, with only the fields that entries have.
@@ -27,6 +29,37 @@ type Entry struct {
 	// ReinvocationPolicy is empty in a ValidatingWebhookConfiguration.
 	ReinvocationPolicy string           `json:"reinvocationPolicy,omitempty"`
 	MatchConditions    []MatchCondition `json:"matchConditions"`
+}
+
+// selectorsCondition is the name of the match condition that records the selectors of a program.
+const selectorsCondition = "selectors-of-the-program"
+
+// ownSelectors are the selectors of a program, as an entry records them.
+type ownSelectors struct {
+	Namespaces *metav1.LabelSelector `json:"namespaces,omitempty"`
+	Objects    *metav1.LabelSelector `json:"objects,omitempty"`
+}
+
+// RecordSelectors adds a condition that is always true, and has the selectors of e as a comment. Others may add
+// expressions to the selectors of an entry later. By the record, another release knows which of them the program has
+// made.
+func (e *Entry) RecordSelectors() error {
+	text, err := kube.Marshal(ownSelectors{e.NamespaceSelector, e.ObjectSelector})
+	if err == nil {
+		e.MatchConditions = append(e.MatchConditions, MatchCondition{selectorsCondition, "true // " + string(text)})
+	}
+	return err
+}
+
+// RecordedSelectors returns the selectors that [Entry.RecordSelectors] has recorded. They are nil without a record.
+func (e *Entry) RecordedSelectors() (namespaces, objects *metav1.LabelSelector) {
+	var recorded ownSelectors
+	for _, c := range e.MatchConditions {
+		if _, text, isRecord := strings.Cut(c.Expression, " // "); isRecord && c.Name == selectorsCondition {
+			_ = kube.Unmarshal([]byte(text), &recorded) // a text that somebody has changed records nothing
+		}
+	}
+	return recorded.Namespaces, recorded.Objects
 }
 
 // ClientConfig is where the API server calls a webhook: a URL or a Service.

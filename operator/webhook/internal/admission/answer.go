@@ -72,7 +72,7 @@ func invalidAnswer(r wire.Resource, name string, all []*field.Error) *answer {
 		message = "[" + message + "]"
 	}
 	a := refusedAnswer(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
-		r.Kind+"."+r.Group+` "`+name+`" is invalid: `+message)
+		r.GroupKind().String()+` "`+name+`" is invalid: `+message)
 	a.status.Details = details
 	return a
 }

@@ -21,7 +21,7 @@ type Call struct {
 	Operation string
 	// DryRun is true if nothing will be stored.
 	DryRun bool
-	// Subresource is scale for a write to the scale, and else empty.
+	// Subresource is the subresource of the request, such as scale or eviction. It is empty for the object itself.
 	Subresource string
 }
 

@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/calls/serving"
@@ -17,7 +20,7 @@ type endpoint struct {
 	path    string
 	// client reads for the function.
 	client *kube.Client
-	// schemaOf returns the schema of the objects. It makes the schema once, at the first call or, if it is needed for each
+	// schemaOf returns the schema of the objects, which is empty for a kind of others. It makes the schema once, at the first call or, if it is needed for each
 	// call of the webhook, at the start.
 	schemaOf func() (*crd.Schema, error)
 	isStrict bool
@@ -31,7 +34,10 @@ func newEndpoint(w *Webhook, options Options) (*endpoint, error) {
 		calls: serving.NewPlaces(int64(options.MaxCalls)),
 	}
 	e.schemaOf = sync.OnceValues(func() (*crd.Schema, error) { return schemaOf(w.Type) })
-	if !options.IsStrict && !w.IsDefaulter {
+	if w.IsForeign() {
+		e.schemaOf = func() (*crd.Schema, error) { return new(crd.Schema), nil } // it allows everything
+	}
+	if !options.IsStrict && !w.IsMutating {
 		return e, nil
 	}
 	_, err := e.schemaOf()
@@ -68,3 +74,27 @@ func (e *endpoint) parseRequest(body []byte) (*request, *answer) {
 
 // decode returns a pointer to the Go type of e with the content of object.
 func (e *endpoint) decode(object []byte) (any, error) { return e.webhook.decode(e.client, object) }
+
+// fieldErrors returns the field errors in the error of the function. If the error has others too, fieldErrors returns the
+// answer that follows from them.
+func (e *endpoint) fieldErrors(err error) ([]*field.Error, *answer) {
+	f := checkErrorsOf(err)
+	switch {
+	case f.isTransient:
+		return nil, unavailableAnswer(err)
+	case f.hasOther:
+		return nil, refusedAnswer(http.StatusForbidden, metav1.StatusReasonForbidden, err.Error())
+	case !e.isStrict:
+		return f.fields, nil
+	}
+	schema, err := e.schemaOf()
+	if err != nil {
+		return nil, failedAnswer(err.Error())
+	}
+	for _, each := range f.fields {
+		if problem := pathProblem(schema, each.Field); problem != "" {
+			return nil, failedAnswer(fmt.Sprintf("%s returned a field error with the path %q: %s", e.webhook, each.Field, problem))
+		}
+	}
+	return f.fields, nil
+}

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,20 +23,22 @@ func Entries(webhooks []*Webhook, t configuration.Target) (validating, mutating 
 	}
 	for _, w := range webhooks {
 		e := newEntry(w, t)
-		if w.IsDefaulter {
+		if w.foreign != nil {
+			if err := w.foreign.addTo(e, w, t); err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", w, err)
+			}
+		}
+		if w.IsMutating {
 			e.ReinvocationPolicy = "IfNeeded" // another webhook may add an object that lacks defaults
 			e.MatchConditions = append(e.MatchConditions, configuration.MatchCondition{Name: "not-deleted", Expression: notDeleted})
 			mutating = append(mutating, e)
 			continue
 		}
-		if w.Options.Deletions {
-			e.Rules[0].Operations = append(e.Rules[0].Operations, "DELETE")
-		}
 		if w.Options.Metadata {
 			e.MatchConditions[0].Expression += metadataChanges
 		}
 		validating = append(validating, e)
-		if w.Type.Definition.Scale != nil {
+		if w.foreign == nil && w.Type.Definition.Scale != nil {
 			e = newEntry(w, t)
 			e.Name = "scale." + e.Name
 			e.Rules[0].Operations = []string{"UPDATE"}
@@ -52,7 +55,7 @@ func newEntry(w *Webhook, t configuration.Target) *configuration.Entry {
 	e := &configuration.Entry{
 		Name: w.Name(),
 		Rules: []configuration.Rule{{
-			Operations: []string{"CREATE", "UPDATE"}, APIGroups: []string{r.Group}, APIVersions: []string{r.Version},
+			Operations: w.Operations(), APIGroups: []string{r.Group}, APIVersions: []string{r.Version},
 			Resources: []string{r.Plural}, Scope: scopeOf(r),
 		}},
 		FailurePolicy: "Fail", MatchPolicy: "Equivalent", SideEffects: "None", TimeoutSeconds: t.TimeoutSeconds,
@@ -79,11 +82,14 @@ func newEntry(w *Webhook, t configuration.Target) *configuration.Entry {
 	}
 	if len(t.Namespaces) > 0 && !r.ClusterScoped {
 		e.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: t.Namespaces},
+			{Key: labelNamespaceName, Operator: metav1.LabelSelectorOpIn, Values: t.Namespaces},
 		}}
 	}
 	return e
 }
+
+// labelNamespaceName is the label that API servers give each Namespace, with its name.
+const labelNamespaceName = "kubernetes.io/metadata.name"
 
 func scopeOf(r wire.Resource) string {
 	if r.ClusterScoped {
@@ -107,6 +113,9 @@ const changed = `object == null || oldObject == null || ` +
 const metadataChanges = ` || ["labels", "annotations"].exists(k, ` +
 	`(has(object.metadata) && k in object.metadata ? object.metadata[k] : {}) != ` +
 	`(has(oldObject.metadata) && k in oldObject.metadata ? oldObject.metadata[k] : {}))`
+
+// ofStatus is true for a write of the status of a kind of others, which changes nothing outside of the status.
+const ofStatus = ` || has(request.subResource) && request.subResource == "status"`
 
 // notDeleted is true for an object that is not being deleted.
 const notDeleted = `object == null || !has(object.metadata) || !has(object.metadata.deletionTimestamp)`

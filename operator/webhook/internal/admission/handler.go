@@ -1,5 +1,5 @@
-// Package admission answers the API server's calls to the webhooks of a program: a validator refuses objects, and a
-// defaulter adds fields to them. The package has neither a listener nor certificates. A [Handler] is an [http.Handler].
+// Package admission answers the API server's calls to the webhooks of a program: a validator refuses objects, a defaulter
+// adds fields to them, and a mutator changes objects of kinds of others. The package has neither a listener nor certificates. A [Handler] is an [http.Handler].
 //
 // A call passes these steps. Each step can answer the call:
 //
@@ -8,7 +8,7 @@
 //	capacity   too many calls or bytes at once: HTTP 429 with Retry-After
 //	review     the body is no AdmissionReview of version v1: HTTP 400 or 503
 //	scope      the object is outside of the program's namespaces, or the defaulter has nothing to do: allowed
-//	function   the function of the author returns, panics or is too slow: an AdmissionReview, or HTTP 503
+//	function   the function of the author returns, panics or is too slow: an AdmissionReview, or HTTP 500 or 503
 //
 // The API server repeats a call after HTTP 429 and 503 with Retry-After, within the timeout of the webhook. So these
 // answers close the connection: another replica may be able to answer. No answer allows what the program does not know.
@@ -161,6 +161,10 @@ func (h *Handler) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint,
 	} else {
 		a = allowedAnswer()
 	}
+	if a.status != nil && a.result == ResultFailed && e.webhook.mayPassFailed() && !e.isStrict {
+		// An API server lets the request pass after an HTTP error, by the failure policy.
+		a.httpCode, a.err, a.status = http.StatusInternalServerError, errors.New(a.text()), nil
+	}
 	h.reportAnswer(e, request, a)
 	if a.httpCode == 0 {
 		serving.WriteAnswer(w, a.encode(request.uid, state.currentWarnings()))
@@ -183,7 +187,7 @@ func (h *Handler) concerns(e *endpoint, r *request) bool {
 	if len(h.namespaces) > 0 && r.namespace != "" && !slices.Contains(h.namespaces, r.namespace) {
 		return false
 	}
-	return !e.webhook.IsDefaulter ||
+	return !e.webhook.IsMutating ||
 		r.object != nil && memberOf(memberOf(r.object, "metadata"), "deletionTimestamp") == nil
 }
 

@@ -505,7 +505,7 @@ func TestWebhooksThatAreWrong(t *testing.T) {
 		"a nil validator":    {[]*admission.Webhook{admission.Validator[widget](nil, admission.ValidatorOptions{})}, "validate.widgets.webhook.example.com: its function is nil"},
 		"a nil defaulter":    {[]*admission.Webhook{admission.Defaulter[widget](nil)}, "default.widgets.webhook.example.com: its function is nil"},
 		"two validators":     {[]*admission.Webhook{good, good}, "the webhook validate.widgets.webhook.example.com is declared twice"},
-		"a foreign kind":     {[]*admission.Webhook{admission.Defaulter(func(context.Context, *foreign) {})}, "default.foreigns.example.com: the Definition is Foreign"},
+		"a foreign kind":     {[]*admission.Webhook{admission.Defaulter(func(context.Context, *foreign) {})}, "default.foreigns.example.com: the Definition is Foreign, and this webhook is for kinds that the program defines: take ValidateForeign or MutateForeign"},
 		"a kind without one": {[]*admission.Webhook{admission.Defaulter(func(context.Context, *nameless) {})}, "namelessSpec"},
 	} {
 		_, err := admission.NewHandler(c.webhooks, admission.Options{Client: offline(errors.New("no"))})

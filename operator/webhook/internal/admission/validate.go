@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,23 +18,9 @@ func validate(ctx context.Context, e *endpoint, r *request) *answer {
 	if err == nil {
 		return allowedAnswer()
 	}
-	f := checkErrorsOf(err)
-	switch {
-	case f.isTransient:
-		return unavailableAnswer(err)
-	case f.hasOther:
-		return refusedAnswer(http.StatusForbidden, metav1.StatusReasonForbidden, err.Error())
-	}
-	if e.isStrict {
-		schema, err := e.schemaOf()
-		if err != nil {
-			return failedAnswer(err.Error())
-		}
-		for _, each := range f.fields {
-			if problem := pathProblem(schema, each.Field); problem != "" {
-				return failedAnswer(fmt.Sprintf("%s returned a field error with the path %q: %s", e.webhook, each.Field, problem))
-			}
-		}
+	fields, a := e.fieldErrors(err)
+	if a != nil {
+		return a
 	}
 	if before != nil && after != nil && !e.webhook.Options.NoRatcheting {
 		// Warnings about the old object are of no interest.
@@ -49,16 +34,16 @@ func validate(ctx context.Context, e *endpoint, r *request) *answer {
 		if err != nil {
 			return failedAnswer(err.Error())
 		}
-		added, excused := ratchet(f.fields, newStablePaths(schema, after), old.fields, newStablePaths(schema, before))
+		added, excused := ratchet(fields, newStablePaths(schema, after), old.fields, newStablePaths(schema, before))
 		for _, each := range excused {
 			Warn(ctx, each.Error())
 		}
-		f.fields = added
+		fields = added
 	}
-	if len(f.fields) == 0 {
+	if len(fields) == 0 {
 		return allowedAnswer()
 	}
-	return invalidAnswer(e.webhook.Type.Resource, r.name, f.fields)
+	return invalidAnswer(e.webhook.Type.Resource, r.name, fields)
 }
 
 // objectsOf returns the old object and the new object of r. Each is nil if r does not have it. It returns an answer
@@ -67,8 +52,11 @@ func validate(ctx context.Context, e *endpoint, r *request) *answer {
 // An old object that does not fit the Go type, such as an object of an older schema, becomes nil. So its user can
 // repair it: rules on transitions see a new object, and the other rules hold for all of it. Its deletion is allowed.
 func objectsOf(ctx context.Context, e *endpoint, r *request) (before, after any, a *answer) {
-	if r.Subresource != "" {
+	switch r.Subresource {
+	case subresourceScale:
 		return scaleObjects(ctx, e, r)
+	case subresourceEviction:
+		return evictedObject(ctx, e, r)
 	}
 	var err error
 	if r.oldObject != nil {
@@ -83,6 +71,9 @@ func objectsOf(ctx context.Context, e *endpoint, r *request) (before, after any,
 		return before, nil, nil
 	}
 	if after, err = e.decode(r.object); err != nil {
+		if e.webhook.IsForeign() {
+			return nil, nil, failedAnswer("the object does not fit its type: " + err.Error())
+		}
 		return nil, nil, refusedAnswer(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 			"the object does not fit its type: "+err.Error())
 	}
