@@ -14,7 +14,8 @@ import (
 // Readiness is whether an object does what its spec asks for, as far as the object shows.
 type Readiness struct {
 	State ReadinessState
-	// Reason is one word in CamelCase, such as Available or ProgressDeadlineExceeded. It can be the reason of a condition.
+	// Reason is one word in CamelCase, such as Available or ProgressDeadlineExceeded. It can be the reason of a
+	// condition.
 	Reason string
 	// Message is a text for people, such as "2 of 3 pods are updated, 1 available".
 	Message string
@@ -102,7 +103,7 @@ func readinessOfJSON(kind schema.GroupKind, text []byte) Readiness {
 	if err := o.decode(content.Status, &o.observedStatus); err != nil {
 		return unreadableStatus(err)
 	}
-	rule, hasRule := readinessRules(kind)
+	rule, hasRule := readinessRule(kind)
 	isWorkload := hasRule && kind.Group == "apps" // its rule looks at the generation
 	if seen := o.ObservedGeneration; seen != nil && *seen < o.generation && !isWorkload {
 		return Readiness{StateProgressing, "NotObserved", "the newest generation has not been looked at yet"}
@@ -119,8 +120,8 @@ func readinessOfJSON(kind schema.GroupKind, text []byte) Readiness {
 	return rule(&o)
 }
 
-// readinessRules returns the rule of a kind of Kubernetes. It reports whether the kind has one.
-func readinessRules(kind schema.GroupKind) (rule func(*observed) Readiness, hasRule bool) {
+// readinessRule returns the rule of a kind of Kubernetes. It reports whether the kind has one.
+func readinessRule(kind schema.GroupKind) (rule func(*observed) Readiness, hasRule bool) {
 	rule, hasRule = map[string]func(*observed) Readiness{
 		"Deployment.apps": (*observed).deployment, "StatefulSet.apps": (*observed).statefulSet,
 		"DaemonSet.apps": (*observed).daemonSet, "ReplicaSet.apps": (*observed).replicaSet,
