@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube/internal/builtin"
 	"github.com/yare-go/yare/kube/wire"
 )
 
@@ -114,7 +115,7 @@ func typeOf(t reflect.Type, zero any) (Type, error) {
 		return Type{Resource: r, Definition: &definition, Go: t}, nil
 	}
 	if pkg, ok := strings.CutPrefix(t.PkgPath(), "k8s.io/api/"); ok {
-		if r, ok := builtinResource(pkg, t.Name()); ok {
+		if r, ok := builtin.Resource(pkg, t.Name()); ok {
 			return Type{Resource: r, Go: t}, nil
 		}
 		return Type{}, fmt.Errorf("%s: an API server does not serve this type as a resource of its own", ident.GoTypeName(t))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/readiness"
 	"github.com/yare-go/yare/operator"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -51,13 +52,13 @@ func reconcile(ctx context.Context, app *WebApp, c *kube.Client) (controller.Act
 	if err != nil {
 		return controller.Done(), err
 	}
-	readiness := kube.ReadinessOf(live)
-	ready := readiness.State == kube.StateReady
+	rollout := readiness.Of(live)
+	ready := rollout.State == readiness.Ready
 	if ready != app.Status.Ready {
 		controller.Log(ctx).Info("the readiness changes", "ready", ready, "available", live.Status.AvailableReplicas)
 	}
 	app.Status.AvailableReplicas, app.Status.Ready = live.Status.AvailableReplicas, ready
-	kube.SetCondition(ctx, &app.Status.Conditions, app, "Ready", ready, readiness.Reason, readiness.Message)
+	kube.SetCondition(ctx, &app.Status.Conditions, app, "Ready", ready, rollout.Reason, rollout.Message)
 	return controller.Done(), c.ApplyStatus(ctx, app)
 }
 

@@ -13,24 +13,25 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/readiness"
 	"github.com/yare-go/yare/kube/wire"
 	"github.com/yare-go/yare/yaretest"
 )
 
 // judgement is what yare and kstatus say about one version of an object.
 type judgement struct {
-	yare   kube.ReadinessState
+	yare   readiness.State
 	theirs kstatus.Status
 }
 
 var (
-	ready       = judgement{kube.StateReady, kstatus.CurrentStatus}
-	progressing = judgement{kube.StateProgressing, kstatus.InProgressStatus}
-	failed      = judgement{kube.StateFailed, kstatus.FailedStatus}
-	terminating = judgement{kube.StateProgressing, kstatus.TerminatingStatus}
+	ready       = judgement{readiness.Ready, kstatus.CurrentStatus}
+	progressing = judgement{readiness.Progressing, kstatus.InProgressStatus}
+	failed      = judgement{readiness.Failed, kstatus.FailedStatus}
+	terminating = judgement{readiness.Progressing, kstatus.TerminatingStatus}
 	// stricter is where kstatus says "current", and the object does not do yet what its spec asks for.
-	stricter = judgement{kube.StateProgressing, kstatus.CurrentStatus}
-	unknown  = judgement{kube.StateUnknown, kstatus.CurrentStatus}
+	stricter = judgement{readiness.Progressing, kstatus.CurrentStatus}
+	unknown  = judgement{readiness.Unknown, kstatus.CurrentStatus}
 )
 
 // Real objects pass through their stages, and each version is judged by yare and by kstatus. The table has each
@@ -71,7 +72,7 @@ func TestReadinessBesideKstatus(t *testing.T) {
 		"Pod":                     {onePod(slowly, ""), ready, []judgement{progressing}},
 		"Pod that completes":      {onePod("", once), ready, []judgement{progressing}},
 		"Pod that fails": {
-			onePod(fails, once), judgement{kube.StateFailed, kstatus.CurrentStatus}, []judgement{progressing, ready},
+			onePod(fails, once), judgement{readiness.Failed, kstatus.CurrentStatus}, []judgement{progressing, ready},
 		},
 		"Pod that crashes": {onePod(loops, ""), failed, []judgement{progressing, ready}},
 		"Service":          {"apiVersion: v1\nkind: Service\nspec: {ports: [{port: 1}]}", ready, nil},
@@ -121,7 +122,7 @@ func judge(t *testing.T, u *unstructured.Unstructured) judgement {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return judgement{kube.ReadinessOf(u).State, theirs.Status}
+	return judgement{readiness.Of(u).State, theirs.Status}
 }
 
 // Stages of custom objects on which yare and kstatus differ, or on which both must stay as they are.
@@ -134,8 +135,8 @@ func TestReadinessOfCustomObjectsBesideKstatus(t *testing.T) {
 		"{conditions: [{type: Ready, status: 'True'}]}":                                                     ready,
 		"{conditions: [{type: Ready, status: 'True', observedGeneration: 1}]}":                              stricter,
 		"{conditions: [{type: Stalled, status: 'True'}, {type: Reconciling, status: 'True'}]}":              failed,
-		"{conditions: [{type: Reconciling, status: 'True'}, {type: Stalled, status: 'True'}]}":              {kube.StateFailed, kstatus.InProgressStatus},
-		"{conditions: [{type: Stalled, status: 'True', observedGeneration: 1}]}":                            {kube.StateUnknown, kstatus.FailedStatus},
+		"{conditions: [{type: Reconciling, status: 'True'}, {type: Stalled, status: 'True'}]}":              {readiness.Failed, kstatus.InProgressStatus},
+		"{conditions: [{type: Stalled, status: 'True', observedGeneration: 1}]}":                            {readiness.Unknown, kstatus.FailedStatus},
 		"{conditions: [{type: Reconciling, status: 'False'}, {type: Ready, status: 'True'}]}":               ready,
 		"{observedGeneration: 2, conditions: [{type: Reconciling, status: 'True', observedGeneration: 2}]}": progressing,
 	} {

@@ -49,6 +49,8 @@ var layers = map[string][]string{
 	"kube/internal/jsonplan": {"internal/jsonscan", "internal/jsonscan/kubejson"},
 	// It forms the plurals of kinds.
 	"kube/internal/plural": {},
+	// builtin knows the kinds of Kubernetes.
+	"kube/internal/builtin": {"kube/internal/plural", "kube/wire"},
 	// It reads kubeconfig files.
 	"kube/internal/kubeconfig": {},
 	// It reads objects from YAML and JSON.
@@ -65,7 +67,8 @@ var layers = map[string][]string{
 	"internal/jsonscan/projection": {"internal/jsonscan"},
 
 	"kube/wire": {"internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson"},
-	"kube":      {"internal/ident", "internal/clock", "internal/jsonscan", "kube/wire", "kube/internal/jsonplan", "internal/jsonscan/kubejson", "kube/internal/kubeconfig", "kube/internal/plural", "internal/jsonscan/projection"},
+	"kube":      {"internal/ident", "internal/clock", "internal/jsonscan", "kube/wire", "kube/internal/jsonplan", "internal/jsonscan/kubejson", "kube/internal/kubeconfig", "kube/internal/builtin", "kube/internal/plural", "internal/jsonscan/projection"},
+	"kube/readiness": {"kube", "kube/internal/builtin"},
 	"crd":       {"kube", "kube/wire", "internal/ident"},
 	// It follows streams, and returns changes as bytes.
 	"internal/follow": {"kube", "kube/wire", "internal/jsonscan", "internal/ident", "internal/clock"},

@@ -5,20 +5,20 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/readiness"
 )
 
 // unreadyReason returns why an object is not ready yet, or "" if the object is ready. definitions are the operator's
 // own CRDs. A custom resource whose definition has status.ready or conditions is not ready before it has a status. Any
 // other object whose readiness is unknown is ready when it exists.
 func unreadyReason(object unstructured.Unstructured, definitions []unstructured.Unstructured) string {
-	readiness := kube.ReadinessOf(&object)
-	switch readiness.State {
-	case kube.StateReady:
+	r := readiness.Of(&object)
+	switch r.State {
+	case readiness.Ready:
 		return ""
-	case kube.StateUnknown:
-	case kube.StateProgressing, kube.StateFailed:
-		return readiness.Reason + ": " + readiness.Message
+	case readiness.Unknown:
+	case readiness.Progressing, readiness.Failed:
+		return r.Reason + ": " + r.Message
 	}
 	field := readinessField(object, definitions)
 	status, _, _ := unstructured.NestedMap(object.Object, "status")

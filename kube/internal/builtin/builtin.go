@@ -1,4 +1,5 @@
-package kube
+// Package builtin knows the kinds of k8s.io/api.
+package builtin
 
 import (
 	"path"
@@ -11,10 +12,10 @@ import (
 	"github.com/yare-go/yare/kube/wire"
 )
 
-// builtinResource returns the resource of a type of k8s.io/api. pkg is its package path below
+// Resource returns the resource of a type of k8s.io/api. pkg is its package path below
 // that module. A test compares the whole table with the discovery of an API server.
-func builtinResource(pkg, typeName string) (wire.Resource, bool) {
-	for line := range strings.SplitSeq(builtinKinds, "\n") {
+func Resource(pkg, typeName string) (wire.Resource, bool) {
+	for line := range strings.SplitSeq(table, "\n") {
 		name, rest, _ := strings.Cut(line, " ")
 		if name != pkg {
 			continue
@@ -37,9 +38,9 @@ func builtinResource(pkg, typeName string) (wire.Resource, bool) {
 	return wire.Resource{}, false
 }
 
-// isBuiltinKind reports whether a kind is one of k8s.io/api, in any version.
-func isBuiltinKind(kind schema.GroupKind) bool {
-	for line := range strings.SplitSeq(builtinKinds, "\n") {
+// HasKind reports whether a kind is one of k8s.io/api, in any version.
+func HasKind(kind schema.GroupKind) bool {
+	for line := range strings.SplitSeq(table, "\n") {
 		fields := strings.Fields(line)
 		if group := strings.TrimPrefix(fields[1], "-"); group == kind.Group &&
 			slices.ContainsFunc(fields[2:], func(list string) bool { return hasWord(list, kind.Kind) }) {
@@ -59,9 +60,9 @@ func hasWord(list, word string) bool {
 	return false
 }
 
-// builtinKinds has a line for each package: its path, its group, its kinds in namespaces, and its
+// table has a line for each package: its path, its group, its kinds in namespaces, and its
 // cluster-scoped kinds. A "-" stands for nothing, and for the core group.
-const builtinKinds = `admissionregistration/v1 admissionregistration.k8s.io - MutatingAdmissionPolicy,MutatingAdmissionPolicyBinding,MutatingWebhookConfiguration,ValidatingAdmissionPolicy,ValidatingAdmissionPolicyBinding,ValidatingWebhookConfiguration
+const table = `admissionregistration/v1 admissionregistration.k8s.io - MutatingAdmissionPolicy,MutatingAdmissionPolicyBinding,MutatingWebhookConfiguration,ValidatingAdmissionPolicy,ValidatingAdmissionPolicyBinding,ValidatingWebhookConfiguration
 admissionregistration/v1alpha1 admissionregistration.k8s.io - MutatingAdmissionPolicy,MutatingAdmissionPolicyBinding,ValidatingAdmissionPolicy,ValidatingAdmissionPolicyBinding
 admissionregistration/v1beta1 admissionregistration.k8s.io - MutatingAdmissionPolicy,MutatingAdmissionPolicyBinding,MutatingWebhookConfiguration,ValidatingAdmissionPolicy,ValidatingAdmissionPolicyBinding,ValidatingWebhookConfiguration
 apiserverinternal/v1alpha1 internal.apiserver.k8s.io - StorageVersion
