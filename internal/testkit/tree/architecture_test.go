@@ -27,7 +27,7 @@ const modulePath = "github.com/yare-go/yare"
 const featureLayer = "operator/*"
 
 // library lists the packages that operators import.
-var library = []string{"kube", "kube/wire", "crd", "watch", "controller", "events", "operator", featureLayer}
+var library = []string{"kube", "kube/readiness", "kube/wire", "crd", "watch", "controller", "events", "operator", featureLayer}
 
 // layers lists, for each layer, the packages of yare that the layer may import outside of its
 // tests. A folder below a layer belongs to that layer. A package in no layer is an error: the
