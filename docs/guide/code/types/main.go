@@ -61,7 +61,20 @@ type User struct {
 	Name string `json:"name" crd:"pattern='^[a-z][a-z0-9_]*$',maxLength=63"`
 	// Whether the user may change the schema.
 	Admin bool `json:"admin,omitempty"`
+	// Where the password is.
+	Password Password `json:"password"`
 }
+
+// Password is in one of two places.
+type Password struct {
+	// The name of a Secret.
+	Secret string `json:"secret,omitempty"`
+	// The path of a file in each server.
+	File string `json:"file,omitempty"`
+}
+
+// CRDTag returns the rule for a Password.
+func (Password) CRDTag() string { return "exactlyOneOf=secret|file" }
 
 // Definition returns the definition of Databases.
 func (DatabaseSpec) Definition() kube.Definition {
