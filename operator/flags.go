@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/definitions"
 )
 
 // options holds the values of the built-in flags.
@@ -31,6 +32,8 @@ type options struct {
 	isConfirmed, isDryRun bool
 	// definitionFolder is where the command crd writes its files. It is empty for the standard output.
 	definitionFolder string
+	// comparison is what the command crd compares, if its With is not empty.
+	comparison definitions.Comparison
 
 	install   installFlags
 	manifests manifestFlags
@@ -86,6 +89,7 @@ type flagSpec struct {
 const (
 	everyCommand      = "run crd permissions manifests uninstall version"
 	runCommands       = "run permissions manifests uninstall"
+	clusterCommands   = "run crd permissions manifests uninstall"
 	namespaceCommands = "permissions manifests uninstall"
 	installCommands   = "manifests uninstall"
 	// ownFlagCommands are the commands that have flags of their own. A program can have a flag of the same name: its value
@@ -98,9 +102,9 @@ const (
 func (o *options) builtInFlags(program string) []flagSpec {
 	m, u := &o.manifests, &o.uninstall
 	return []flagSpec{
-		{"kubeconfig", "FILE", &o.config.Kubeconfig, runCommands,
+		{"kubeconfig", "FILE", &o.config.Kubeconfig, clusterCommands,
 			"how to reach the cluster. Default: the files in the environment variable KUBECONFIG, else ~/.kube/config, else, in a Pod, its ServiceAccount"},
-		{"context", "NAME", &o.config.Context, runCommands, "the context of the kubeconfig. Default: its current one"},
+		{"context", "NAME", &o.config.Context, clusterCommands, "the context of the kubeconfig. Default: its current one"},
 		{"watch-namespace", "NAME", addNamespace(&o.namespaces), runCommands, "work in this namespace only; may be repeated. Default: all"},
 		{"listen", "ADDRESS", feature.SetAddress(&o.listen.address), runCommands,
 			"serve /healthz, /readyz and /metrics there, over HTTP; such as :8080. Default: nowhere"},
@@ -114,8 +118,11 @@ func (o *options) builtInFlags(program string) []flagSpec {
 		{"lease-namespace", "NAME", feature.SetLabel(&o.election.namespace, "the name of a namespace"), runCommands, "where that Lease is. Default: the namespace of the program"},
 		{"v", "", (*verbosity)(&o.verbose), runCommands, "log more. A level, as in -v=4 of klog, is accepted; each level above 0 logs the same"},
 		{"version", "", &o.isVersion, everyCommand, "print the version of the program"},
-		{"folder", "FOLDER", setFolder(&o.definitionFolder), "crd",
+		{"folder", "FOLDER", setPath(&o.definitionFolder), "crd",
 			"write a file for each definition there instead, for tools that read one definition at a time"},
+		{"diff", "FILE", setPath(&o.comparison.With), "crd",
+			"print instead how the definitions differ in meaning from those in FILE, from the standard input (-) or from the cluster (cluster). The status is 1 if they differ"},
+		{"descriptions", "", &o.comparison.WithDescriptions, "crd", "compare the descriptions too"},
 		{"namespace", "NAME", feature.SetLabel(&o.install.namespace, "the name of a namespace"), namespaceCommands,
 			"where the program is installed (default: " + installNamespaceOf(program) + ")"},
 		{"name-prefix", "NAME", feature.SetLabel(&o.install.prefix, "the name"), installCommands, "the name of the objects. Default: that of the program"},
@@ -262,8 +269,8 @@ func addNamespace(list *[]string) func(string) error {
 	}
 }
 
-// setFolder returns a function that sets value to the path of a folder.
-func setFolder(value *string) func(string) error {
+// setPath returns a function that sets value to a path.
+func setPath(value *string) func(string) error {
 	return func(path string) error {
 		*value = path
 		if path == "" {
