@@ -1,0 +1,223 @@
+package tags
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// isRoot reports whether a type is a kind: a struct that embeds TypeMeta and ObjectMeta.
+func isRoot(t *ast.TypeSpec) bool {
+	s, ok := t.Type.(*ast.StructType)
+	if !ok {
+		return false
+	}
+	found := 0
+	for _, field := range s.Fields.List {
+		if name := typeName(field.Type); len(field.Names) == 0 && (name == "TypeMeta" || name == "ObjectMeta") {
+			found++
+		}
+	}
+	return found == 2
+}
+
+// definition collects what the markers of a kind say.
+type definition struct {
+	// fields are those of a literal of kube.Definition, as Go.
+	fields               map[string]string
+	names                []string
+	columns              []string
+	selectable           []string
+	labels, annotations  []string
+	rules                []directive
+	hasStatus, isSkipped bool
+}
+
+// set sets a field of the literal.
+func (d *definition) set(name, value string) {
+	if d.fields[name] == "" {
+		d.names = append(d.names, name)
+	}
+	d.fields[name] = value
+}
+
+// add adds what a marker says. It returns what has no counterpart, and reports whether it knows the marker.
+func (d *definition) add(m marker, kind string) (lost string, ok bool) {
+	const prefix = "kubebuilder:"
+	if args, ok := m.args(prefix + "resource"); ok {
+		for key, field := range map[string]string{"shortName": "ShortNames", "categories": "Categories"} {
+			if args[key] != "" {
+				d.set(field, fmt.Sprintf("%#v", listOf(args[key])))
+			}
+		}
+		if args["path"] != "" {
+			d.set("Plural", strconv.Quote(args["path"]))
+		}
+		if args["scope"] == "Cluster" {
+			d.set("ClusterScoped", "true")
+		}
+		if singular := args["singular"]; singular != "" && singular != strings.ToLower(kind) {
+			return "yare's singular is " + strings.ToLower(kind), true
+		}
+		return "", true
+	}
+	if args, ok := m.args(prefix + "printcolumn"); ok {
+		column := fmt.Sprintf("{Name: %s, Type: %q, JSONPath: %s", goString(args["name"]), args["type"], goString(args["JSONPath"]))
+		if args["description"] != "" {
+			column += ", Description: " + goString(args["description"])
+		}
+		if priority := args["priority"]; priority != "" && priority != "0" {
+			column += ", Wide: true"
+		}
+		d.columns = append(d.columns, column+"},")
+		if args["format"] != "" {
+			return "a column has no format", true
+		}
+		return "", true
+	}
+	if args, ok := m.args(prefix + "subresource:scale"); ok {
+		d.set("Scale", fmt.Sprintf("&kube.ScalePaths{SpecReplicas: %q, StatusReplicas: %q, Selector: %q}", args["specpath"], args["statuspath"], args["selectorpath"]))
+		return "", true
+	}
+	if args, ok := m.args(prefix + "deprecatedversion"); ok {
+		warning := args["warning"]
+		if warning == "" {
+			warning = kind + " is deprecated in this version"
+		}
+		d.set("Deprecated", goString(warning))
+		return "", true
+	}
+	if args, ok := m.args(prefix + "selectablefield"); ok {
+		d.selectable = append(d.selectable, fmt.Sprintf("%q: \"selectable\",", args["JSONPath"]))
+		return "", true
+	}
+	if args, ok := m.args(prefix + "metadata"); ok {
+		d.labels, d.annotations = append(d.labels, pairs(args["labels"])...), append(d.annotations, pairs(args["annotations"])...)
+		return "", true
+	}
+	if args, ok := m.args(validation + "XValidation"); ok {
+		directives, _, reason := ruleOf(m, args)
+		d.rules = append(d.rules, directives...)
+		return reason, true
+	}
+	switch m.name {
+	case prefix + "object:root": // controller-gen takes each struct with this metadata for a kind
+	case prefix + "subresource:status":
+		d.hasStatus = true
+	case prefix + "storageversion":
+		d.set("Storage", "true")
+	case prefix + "unservedversion":
+		d.set("NotServed", "true")
+	case prefix + "skipversion", prefix + "skip":
+		d.isSkipped = true
+	default:
+		return "", false
+	}
+	return "", true
+}
+
+// pairs returns labels or annotations, such as a=b;c=d, as members of a map in Go.
+func pairs(value string) (all []string) {
+	for _, item := range listOf(value) {
+		key, value, _ := strings.Cut(item, "=")
+		all = append(all, fmt.Sprintf("%q: %q,", key, value))
+	}
+	return all
+}
+
+// definitionOf returns the method Definition of a kind. The markers that it has go.
+func (r *rewriter) definitionOf(t *ast.TypeSpec, markers []marker) string {
+	kind := t.Name.Name
+	d := definition{fields: make(map[string]string)}
+	d.set("Group", strconv.Quote(r.folder.group))
+	d.set("Version", strconv.Quote(r.file.Name.Name))
+	d.set("Kind", strconv.Quote(kind))
+	losses := make(map[string]marker)
+	known := make(map[string]bool)
+	for _, m := range markers {
+		lost, ok := d.add(m, kind)
+		if ok {
+			known[m.text] = true
+		}
+		if lost != "" {
+			losses[lost] = m
+		}
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	if d.isSkipped || r.folder.methods[kind+".Definition"] {
+		r.note(t.Pos(), "the markers of %s stay: it is no kind of its own, or has a method Definition", kind)
+		return ""
+	}
+	for _, m := range markers {
+		if known[m.text] {
+			r.remove(m, "")
+		}
+	}
+	r.convert(markers, false, func(m marker) bool { return known[m.text] })
+	for _, lost := range slices.Sorted(maps.Keys(losses)) {
+		r.note(losses[lost].comment.Pos(), "+%s is a part of Definition, with a difference: %s", losses[lost].text, lost)
+	}
+	if r.folder.group == "" {
+		r.note(t.Pos(), "the Group of %s is missing in Definition, because no file of the folder has +groupName=…", kind)
+	}
+	if hasField(t, "Status") && !d.hasStatus {
+		r.note(t.Pos(), "%s gets a subresource status, which it had not: a client has to write the status on its own", kind)
+	}
+	if alias := aliasOf(t); alias != "" {
+		r.note(t.Pos(), "%s has a method Definition. When no other code needs methods of %[1]s, give Definition to the type of its spec, and write: %s", kind, alias)
+	}
+	for _, list := range []struct {
+		name, kind string
+		items      []string
+	}{
+		{"Columns", "[]kube.Column", d.columns}, {"Tags", "map[string]string", d.selectable},
+		{"Labels", "map[string]string", d.labels}, {"Annotations", "map[string]string", d.annotations},
+	} {
+		if len(list.items) > 0 {
+			d.set(list.name, list.kind+"{\n"+strings.Join(list.items, "\n")+"\n}")
+		}
+	}
+	if rules := rulesOf(d.rules); rules != "" {
+		d.set("Rules", rules)
+	}
+	r.usesKube = true
+	var fields strings.Builder
+	for _, name := range d.names {
+		fmt.Fprintf(&fields, "%s: %s,\n", name, d.fields[name])
+	}
+	return fmt.Sprintf("\n\n// Definition returns the definition of the kind %s.\nfunc (%[1]s) Definition() kube.Definition {\nreturn kube.Definition{\n%s}\n}\n", kind, fields.String())
+}
+
+// aliasOf returns the declaration of a kind by kube.CustomResource. It is empty for a kind with other fields.
+func aliasOf(t *ast.TypeSpec) string {
+	spec, status := "", "kube.None"
+	for _, field := range t.Type.(*ast.StructType).Fields.List {
+		for _, name := range field.Names {
+			switch name.Name {
+			case "Spec":
+				spec = typeName(field.Type)
+			case "Status":
+				status = typeName(field.Type)
+			default:
+				return ""
+			}
+		}
+	}
+	if spec == "" {
+		return ""
+	}
+	return fmt.Sprintf("type %s = kube.CustomResource[%s, %s]", t.Name.Name, spec, status)
+}
+
+// hasField reports whether a struct has a field of a name.
+func hasField(t *ast.TypeSpec, name string) bool {
+	s, ok := t.Type.(*ast.StructType)
+	return ok && slices.ContainsFunc(s.Fields.List, func(f *ast.Field) bool {
+		return slices.ContainsFunc(f.Names, func(n *ast.Ident) bool { return n.Name == name })
+	})
+}
