@@ -51,7 +51,7 @@ type differ struct {
 }
 
 func (d *differ) add(path, ours, theirs, note string) {
-	d.all = append(d.all, Difference{strings.TrimSpace(path), ours, theirs, note})
+	d.all = append(d.all, Difference{strings.Replace(path, "  ", " ", 1), ours, theirs, note})
 }
 
 // withoutVersions returns the spec of a definition without its versions and its conversion, and the versions by name.
@@ -89,6 +89,9 @@ func (d *differ) version(v any) map[string]any {
 		if column, ok := each.(map[string]any); ok {
 			column = maps.Clone(column)
 			delete(column, "name")
+			if priority, _ := numberOf(column["priority"]); priority > 0 {
+				column["priority"] = int64(1) // kubectl asks only whether it is above 0
+			}
 			if !d.withDescriptions {
 				delete(column, "description")
 			}
@@ -108,6 +111,9 @@ func schemaOf(v any) schema {
 	version, _ := v.(map[string]any)
 	outer, _ := version["schema"].(map[string]any)
 	root, _ := outer["openAPIV3Schema"].(schema)
+	if root == nil {
+		return nil
+	}
 	root = maps.Clone(root)
 	if properties, ok := root["properties"].(schema); ok {
 		properties = maps.Clone(properties)
@@ -116,6 +122,8 @@ func schemaOf(v any) schema {
 		}
 		root["properties"] = properties
 	}
+	required, _ := root["required"].([]any)
+	root["required"] = slices.DeleteFunc(slices.Clone(required), func(name any) bool { return name == "metadata" })
 	return root
 }
 
@@ -194,6 +202,8 @@ func noteOf(path, keyword string, ours, theirs schema) string {
 	case slices.Contains([]string{"format", "minimum", "maximum"}, keyword) && theirs[keyword] == nil &&
 		(has(0, 1<<32-1) || has(0, 1<<16-1) || has(0, 1<<8-1) || has(-1<<15, 1<<15-1) || has(-1<<7, 1<<7-1)):
 		return "controller-gen leaves out the range of the Go type"
+	case keyword == "format" && ours["format"] == "int64" && theirs["format"] == nil:
+		return "controller-gen leaves out the range of an int"
 	case keyword == "minimum" && ours["minimum"] != nil && minimum == 0 && ours["format"] == "int64" && theirs["minimum"] == nil:
 		return "controller-gen leaves out the range of an unsigned Go type"
 	case keyword == "pattern" && strings.Contains(pattern, "numkMGTPE"), keyword == "pattern" && strings.Contains(pattern, "µs"),

@@ -68,6 +68,11 @@ func TestDifferencesOfSchemas(t *testing.T) {
 			ours: object(`a: {minimum: 0, maximum: 9}`), theirs: object(`a: {maximum: 10, multipleOf: 2}`),
 			want: []string{"v1 .spec.a maximum: 9 | 10", "v1 .spec.a minimum: 0 | ", "v1 .spec.a multipleOf:  | 2"},
 		},
+		"required with a default": {ours: object(`a: {default: x}`), theirs: `{type: object, required: [a], properties: {a: {default: x}}}`},
+		"required": {
+			ours: object(`a: {}`), theirs: `{type: object, required: [a], properties: {a: {}}}`,
+			want: []string{`v1 .spec required:  | ["a"]`},
+		},
 		"fields": {
 			ours: object(`a: {type: string}, b: {type: object}`), theirs: object(`c: {x-kubernetes-int-or-string: true}, b: {type: object, properties: {x: {}, z: {}}}`),
 			want: []string{"v1 .spec.a: a field of the type string | ", "v1 .spec.b fields:  | x, z", "v1 .spec.c:  | a field of the type integer or string"},
@@ -125,6 +130,9 @@ func TestDifferencesOfDefinitions(t *testing.T) {
 	t.Parallel()
 	ours := definitionText("{type: object}")
 	for name, test := range map[string]struct{ old, changed, want string }{
+		"required metadata":  {"required: [spec]", "required: [spec, metadata]", ""},
+		"required spec":      {"required: [spec], ", "", `v1 required: ["spec"] | `},
+		"wide column":        {"type: integer, jsonPath", "type: integer, priority: 10, jsonPath", "v1.additionalPrinterColumns.Size.priority:  | 1"},
 		"scope":              {"scope: Namespaced", "scope: Cluster", `scope: "Namespaced" | "Cluster"`},
 		"short names":        {"[b, a]", "[a, c]", `names.shortNames: ["a","b"] | ["a","c"]`},
 		"order of names":     {"[b, a]", "[a, b]", ""},

@@ -33,6 +33,11 @@ func (r simplifier) simplify(s schema) schema {
 	if s["x-kubernetes-map-type"] == "granular" {
 		delete(s, "x-kubernetes-map-type")
 	}
+	required, _ := s["required"].([]any)
+	s["required"] = slices.DeleteFunc(slices.Clone(required), func(name any) bool { // such a field is never missing
+		field := asSchema(asSchema(s["properties"])[fmt.Sprint(name)])
+		return field["default"] != nil
+	})
 	for _, keyword := range []string{"required", "enum", "x-kubernetes-list-map-keys"} {
 		s[keyword] = sorted(s[keyword])
 	}

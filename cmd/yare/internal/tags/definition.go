@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// isRoot reports whether a type is a kind: a struct that embeds TypeMeta and ObjectMeta.
-func isRoot(t *ast.TypeSpec) bool {
+// embeds reports whether a type is a struct that embeds types of these names. A kind embeds TypeMeta and ObjectMeta.
+func embeds(t *ast.TypeSpec, names ...string) bool {
 	s, ok := t.Type.(*ast.StructType)
 	if !ok {
 		return false
 	}
 	found := 0
 	for _, field := range s.Fields.List {
-		if name := typeName(field.Type); len(field.Names) == 0 && (name == "TypeMeta" || name == "ObjectMeta") {
+		if len(field.Names) == 0 && slices.Contains(names, typeName(field.Type)) {
 			found++
 		}
 	}
-	return found == 2
+	return found == len(names)
 }
 
 // definition collects what the markers of a kind say.

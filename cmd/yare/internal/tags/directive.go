@@ -153,6 +153,12 @@ func (m marker) directivesOf(isList bool) (all []directive, remains, reason stri
 	return all, "", ""
 }
 
+// isOfDefinition reports whether a marker says something about a definition.
+func (m marker) isOfDefinition() bool {
+	directives, _, reason := m.directivesOf(false)
+	return len(directives) > 0 || reason != isNoMatter || strings.HasPrefix(m.name, "kubebuilder:")
+}
+
 // ruleOf returns the directives of a marker XValidation. What a rule of yare has not stays.
 func ruleOf(m marker, args map[string]string) (all []directive, remains, reason string) {
 	if rule := args["rule"]; rule != "" {

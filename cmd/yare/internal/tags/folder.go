@@ -19,6 +19,8 @@ type folder struct {
 	types      map[string]ast.Expr
 	// methods are the names of types and methods, such as FooSpec.CRDTag.
 	methods map[string]bool
+	// gets are those that markers become.
+	gets map[string]bool
 	// embedders are the types that embed a type, by its name.
 	embedders map[string]string
 }
@@ -27,7 +29,7 @@ var groupName = regexp.MustCompile(`(?m)^//\s*\+groupName=(\S+)`)
 
 // readFolder reads the package of a file. A file of the package that cannot be read says nothing.
 func readFolder(path string) (*folder, error) {
-	f := &folder{types: make(map[string]ast.Expr), methods: make(map[string]bool), embedders: make(map[string]string)}
+	f := &folder{types: make(map[string]ast.Expr), methods: make(map[string]bool), gets: make(map[string]bool), embedders: make(map[string]string)}
 	names, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*.go"))
 	if err != nil {
 		return nil, err
@@ -67,6 +69,9 @@ func (f *folder) add(declaration ast.Decl) {
 				continue
 			}
 			f.types[t.Name.Name] = t.Type
+			for _, group := range []*ast.CommentGroup{d.Doc, t.Doc} {
+				f.addMarkers(t.Name.Name, group)
+			}
 			if s, ok := t.Type.(*ast.StructType); ok {
 				for _, field := range s.Fields.List {
 					if name, _, _ := jsonTag(field); len(field.Names) == 0 && name == "" {
@@ -76,6 +81,37 @@ func (f *folder) add(declaration ast.Decl) {
 			}
 		}
 	}
+}
+
+// addMarkers adds the methods that a type gets for the markers of a comment.
+func (f *folder) addMarkers(name string, group *ast.CommentGroup) {
+	if group == nil {
+		return
+	}
+	for _, c := range group.List {
+		if m, ok := parseMarker(c); ok {
+			directives, _, _ := m.directivesOf(false)
+			for _, d := range directives {
+				f.gets[name+map[bool]string{true: ".Rules", false: ".CRDTag"}[d.key == "rule" || d.key == "message"]] = true
+			}
+		}
+	}
+}
+
+// hasMethod reports whether a type has a method, or gets it for its markers. A type that is declared by another type gets
+// the methods of that type.
+func (f *folder) hasMethod(name, method string) bool {
+	for range len(f.types) {
+		if f.methods[name+"."+method] || f.gets[name+"."+method] {
+			return true
+		}
+		base, ok := f.types[name].(*ast.Ident)
+		if !ok {
+			break
+		}
+		name = base.Name
+	}
+	return false
 }
 
 // isList reports whether a type is a list.

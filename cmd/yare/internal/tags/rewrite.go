@@ -101,8 +101,8 @@ func (r *rewriter) edited() []byte {
 func (r *rewriter) rewrite() {
 	hasMarkers := slices.ContainsFunc(r.file.Comments, func(g *ast.CommentGroup) bool {
 		return slices.ContainsFunc(g.List, func(c *ast.Comment) bool {
-			m, _ := parseMarker(c)
-			return strings.HasPrefix(m.name, "kubebuilder:") || m.name == "optional" || m.name == "required"
+			m, ok := parseMarker(c)
+			return ok && m.isOfDefinition()
 		})
 	})
 	if !hasMarkers { // the file has the rules of yare about required fields
@@ -189,7 +189,7 @@ func (r *rewriter) convert(markers []marker, isList bool, skip func(marker) bool
 		}
 		directives, remains, reason := m.directivesOf(isList)
 		if isSchemaless && m.name == validation+"Type" {
-			directives = []directive{{"type", m.value, true}}
+			all = append([]directive{{"type", m.value, true}}, all...) // in place of any
 		}
 		all = append(all, directives...)
 		r.remove(m, remains)
@@ -222,18 +222,21 @@ func (r *rewriter) trim(markers []marker) {
 
 // rewriteType rewrites the fields of a type, and returns its new methods. Its comments are between two positions.
 func (r *rewriter) rewriteType(t *ast.TypeSpec, from, to token.Pos) string {
+	if embeds(t, "ListMeta") { // the list of a kind is in no definition
+		return ""
+	}
 	ast.Inspect(t.Type, func(n ast.Node) bool {
 		if s, ok := n.(*ast.StructType); ok {
 			before := s.Fields.Opening
 			for _, field := range s.Fields.List {
-				r.rewriteField(field, before)
+				r.rewriteField(field, before, s == t.Type && embeds(t, "TypeMeta", "ObjectMeta"))
 				before = field.End()
 			}
 		}
 		return true
 	})
 	markers := r.markersBetween(from, to)
-	if isRoot(t) {
+	if embeds(t, "TypeMeta", "ObjectMeta") {
 		return r.definitionOf(t, markers)
 	}
 	return r.methodsOf(t, markers)
@@ -253,14 +256,31 @@ func (r *rewriter) methodsOf(t *ast.TypeSpec, markers []marker) string {
 		}
 		return false
 	})
-	if len(all) == 0 {
+	// A type that is declared by another one has none of its methods.
+	base := typeName(t.Type)
+	_, isNamed := t.Type.(*ast.Ident)
+	hasTag, hasRules := r.folder.hasMethod(base, "CRDTag"), r.folder.hasMethod(base, "Rules")
+	if isInherited := isNamed && canHaveMethods && !isTaken; !isInherited {
+		hasTag, hasRules = false, false
+	}
+	if len(all) == 0 && !hasTag && !hasRules {
 		return ""
 	}
 	rules := rulesOf(all)
 	all = slices.DeleteFunc(all, isRule)
-	text := ""
-	if tag := tagOf("", all); tag != "" {
-		text += fmt.Sprintf("\n\n// CRDTag returns the crd tag of each %s.\nfunc (%s) CRDTag() string { return %s }\n", name, name, goString(tag))
+	text, tag := "", goString(tagOf("", all))
+	if hasTag && tag == `""` {
+		tag = fmt.Sprintf("new(%s).CRDTag()", base)
+	} else if hasTag {
+		tag = fmt.Sprintf("new(%s).CRDTag() + \",\" + %s", base, tag)
+	}
+	if hasRules && rules == "" {
+		rules = fmt.Sprintf("new(%s).Rules()", base)
+	} else if hasRules {
+		rules = fmt.Sprintf("append(new(%s).Rules(), %s...)", base, rules)
+	}
+	if tag != `""` {
+		text += fmt.Sprintf("\n\n// CRDTag returns the crd tag of each %s.\nfunc (%s) CRDTag() string { return %s }\n", name, name, tag)
 		if embedder := r.folder.embedders[name]; embedder != "" {
 			r.note(t.Pos(), "%s embeds %s: the method CRDTag of an embedded type does not hold for the struct around it, so give %s one", embedder, name, embedder)
 		}
@@ -310,8 +330,9 @@ func jsonTag(field *ast.Field) (name, options string, tag reflect.StructTag) {
 	return name, options, tag
 }
 
-// rewriteField moves the markers of a field into its tag. Its comments begin after a position.
-func (r *rewriter) rewriteField(field *ast.Field, after token.Pos) {
+// rewriteField moves the markers of a field into its tag. Its comments begin after a position. Servers know the metadata and
+// the status of an object, which is the root of a schema.
+func (r *rewriter) rewriteField(field *ast.Field, after token.Pos, isInRoot bool) {
 	name, options, tag := jsonTag(field)
 	markers := r.markersBetween(after, field.Pos())
 	if name == "" || name == "-" {
@@ -325,7 +346,7 @@ func (r *rewriter) rewriteField(field *ast.Field, after token.Pos) {
 	old := tag.Get("crd")
 	keys := keysOf(old)
 	all := r.convert(markers, r.folder.isList(field.Type), func(marker) bool { return false })
-	isDecided := name == "metadata" || name == "status" || slices.ContainsFunc(all, func(d directive) bool { return d.key == "default" }) ||
+	isDecided := isInRoot && name != "spec" || slices.ContainsFunc(all, func(d directive) bool { return d.key == "default" }) ||
 		slices.ContainsFunc(keys, func(key string) bool { return slices.Contains([]string{"required", "optional", "default"}, key) })
 	if key := r.requirement(field, options, markers); key != "" && !isDecided {
 		all = append(all, directive{key: key})
