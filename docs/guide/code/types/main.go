@@ -5,6 +5,8 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"io/fs"
+	"os"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -80,11 +82,21 @@ func (Password) CRDTag() string { return "exactlyOneOf=secret|file" }
 func (DatabaseSpec) Definition() kube.Definition {
 	return kube.Definition{
 		Group: "example.com", Version: "v1", Kind: "Database", ShortNames: []string{"db"}, Source: source,
+		OtherSources: kubernetesSources(),
 		Tags: map[string]string{
 			".spec.resources.claims":         "maxItems=4",
 			".spec.resources.claims[*].name": "maxLength=63",
 		},
 	}
+}
+
+// kubernetesSources returns the files of k8s.io/api, if the environment names their folder.
+func kubernetesSources() map[string]fs.FS {
+	folder := os.Getenv("K8S_API")
+	if folder == "" {
+		return nil
+	}
+	return map[string]fs.FS{"k8s.io/api/core/v1": os.DirFS(folder + "/core/v1")}
 }
 
 // Database is a database server with its users.
