@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// setUnion returns the effect of a key that limits how many of some fields of a struct an object has. The rule for the
-// members a and b and its message are those of controller-gen, so that a definition stays as it was:
+// setUnion returns the effect of a key that limits how many of some fields of a struct an object has. The rule for
+// the members a and b and its message are those of controller-gen, so that a definition stays as it was:
 //
 //	exactlyOneOf  (has(self.a)?1:0)+(has(self.b)?1:0) == 1
 //	atMostOneOf   (has(self.a)?1:0)+(has(self.b)?1:0) <= 1

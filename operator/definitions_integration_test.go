@@ -29,7 +29,7 @@ func TestManifestsOfAnEarlierRelease(t *testing.T) {
 	const later = `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/backup","value":{"type":"string"}}]`
 	i.cluster.Kubectl(t, "", "patch", "crd", i.robots.String(), "--type=json", "-p", later)
 	status, stdout, stderr := i.call("crd", "--diff", "cluster")
-	if want := i.robots.String() + " v1 .spec.backup: robots has nothing, the cluster has a field of the type string\n"; status != 1 || !strings.HasSuffix(stdout, want) {
+	if want := i.robots.String() + " v1 .spec.backup: " + i.name + " has nothing, the cluster has a field of the type string\n"; status != 1 || !strings.HasSuffix(stdout, want) {
 		t.Errorf("status %d, %q does not end with %q: %s", status, stdout, want, stderr)
 	}
 	namespace := i.cluster.Namespace(t)

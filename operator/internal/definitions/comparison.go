@@ -91,7 +91,9 @@ func (c Comparison) with() string {
 }
 
 // read returns the other definitions by name.
-func (c Comparison) read(ctx context.Context, definitions []*crd.CustomResourceDefinition) (map[string]map[string]any, error) {
+func (c Comparison) read(
+	ctx context.Context, definitions []*crd.CustomResourceDefinition,
+) (map[string]map[string]any, error) {
 	switch {
 	case c.With == "cluster":
 		return c.readCluster(ctx, definitions)
@@ -110,7 +112,9 @@ func (c Comparison) read(ctx context.Context, definitions []*crd.CustomResourceD
 }
 
 // readCluster returns the definitions of the cluster with the names of definitions.
-func (c Comparison) readCluster(ctx context.Context, definitions []*crd.CustomResourceDefinition) (map[string]map[string]any, error) {
+func (c Comparison) readCluster(
+	ctx context.Context, definitions []*crd.CustomResourceDefinition,
+) (map[string]map[string]any, error) {
 	client, err := c.NewClient()
 	if err != nil {
 		return nil, err

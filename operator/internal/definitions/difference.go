@@ -19,11 +19,11 @@ type Difference struct {
 	Note string
 }
 
-// Differences returns what differs between two definitions, which are decoded JSON, in the order of their paths. These
-// are no differences: the order of keys and of lists whose order has no meaning, a default that servers fill in, the
-// status, the conversion, which a program publishes when it runs, labels and annotations of tools, and descriptions,
-// unless withDescriptions is true. A bound of an allOf counts like one beside it, as controller-gen writes the
-// markers of a type and of its field.
+// Differences returns what differs between two definitions, which are decoded JSON, in the order of their paths.
+// These are no differences: the order of keys and of lists whose order has no meaning, a default that servers fill
+// in, the status, the conversion, which a program publishes when it runs, labels and annotations of tools, and
+// descriptions, unless withDescriptions is true. A bound of an allOf counts like one beside it, as controller-gen
+// writes the markers of a type and of its field.
 func Differences(ours, theirs map[string]any, withDescriptions bool) []Difference {
 	d := differ{simplifier: simplifier{withDescriptions}}
 	ourSpec, ourVersions := d.withoutVersions(ours)
@@ -131,12 +131,13 @@ func schemaOf(v any) schema {
 func (d *differ) compare(path string, ours, theirs any) {
 	a, isOurs := ours.(map[string]any)
 	b, areTheirs := theirs.(map[string]any)
+	isPresence := strings.HasSuffix(path, "subresources.status") // it is an empty object
 	switch {
-	case (isOurs || isEmpty(ours)) && (areTheirs || isEmpty(theirs)) && len(a)+len(b) > 0 && !strings.HasSuffix(path, "subresources.status"):
+	case (isOurs || isEmpty(ours)) && (areTheirs || isEmpty(theirs)) && len(a)+len(b) > 0 && !isPresence:
 		for _, name := range unionOfKeys(a, b) {
 			d.compare(strings.TrimPrefix(path+"."+name, "."), a[name], b[name])
 		}
-	case isEmpty(ours) && isEmpty(theirs) && !strings.HasSuffix(path, "subresources.status"), isEqual(ours, theirs):
+	case isEmpty(ours) && isEmpty(theirs) && !isPresence, isEqual(ours, theirs):
 	default:
 		d.add(path, text(ours), text(theirs), "")
 	}
@@ -153,7 +154,8 @@ func (d *differ) compareSchemas(path string, ours, theirs schema) {
 				d.compareMembers(path+"."+name, inOurs[name], inTheirs[name])
 			}
 		case keyword == "properties":
-			d.add(path+" fields", strings.Join(unionOfKeys(inOurs), ", "), strings.Join(unionOfKeys(inTheirs), ", "), noteOf(path, keyword, a, b))
+			ourNames, theirNames := strings.Join(unionOfKeys(inOurs), ", "), strings.Join(unionOfKeys(inTheirs), ", ")
+			d.add(path+" fields", ourNames, theirNames, noteOf(path, keyword, a, b))
 		case keyword == "items" || keyword == "additionalProperties":
 			d.compareMembers(path+"[*]", x, y)
 		case keyword == "x-kubernetes-validations":
@@ -204,10 +206,10 @@ func noteOf(path, keyword string, ours, theirs schema) string {
 		return "controller-gen leaves out the range of the Go type"
 	case keyword == "format" && ours["format"] == "int64" && theirs["format"] == nil:
 		return "controller-gen leaves out the range of an int"
-	case keyword == "minimum" && ours["minimum"] != nil && minimum == 0 && ours["format"] == "int64" && theirs["minimum"] == nil:
+	case keyword == "minimum" && ours[keyword] != nil && minimum == 0 && ours["format"] == "int64" && theirs[keyword] == nil:
 		return "controller-gen leaves out the range of an unsigned Go type"
-	case keyword == "pattern" && strings.Contains(pattern, "numkMGTPE"), keyword == "pattern" && strings.Contains(pattern, "µs"),
-		keyword == "pattern" && strings.Contains(pattern, "[0-9]{6}(Z"):
+	case keyword == "pattern" && (strings.Contains(pattern, "numkMGTPE") || strings.Contains(pattern, "µs") ||
+		strings.Contains(pattern, "[0-9]{6}(Z")):
 		return "with the pattern of controller-gen, servers accept values that the Go type cannot read"
 	case keyword == "properties" && len(asSchema(theirs[keyword])) == 0 && strings.HasSuffix(path, ".metadata"):
 		return "controller-gen has them only with generateEmbeddedObjectMeta=true, and servers drop them without"
@@ -222,7 +224,8 @@ func ownKeys(definition map[string]any, field string) map[string]any {
 	own := maps.Clone(all)
 	maps.DeleteFunc(own, func(key string, _ any) bool {
 		prefix, _, _ := strings.Cut(key, "/")
-		return slices.Contains(strings.Fields("app.kubernetes.io api-approved.kubernetes.io cert-manager.io controller-gen.kubebuilder.io kubectl.kubernetes.io meta.helm.sh"), prefix)
+		return slices.Contains(strings.Fields("app.kubernetes.io api-approved.kubernetes.io cert-manager.io "+
+			"controller-gen.kubebuilder.io kubectl.kubernetes.io meta.helm.sh"), prefix)
 	})
 	return own
 }

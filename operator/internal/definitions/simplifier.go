@@ -15,8 +15,8 @@ type simplifier struct {
 	withDescriptions bool
 }
 
-// simplify returns a schema without what says nothing, such as a default of the server. The schemas within stay as they
-// are. The rules in CEL are by their texts.
+// simplify returns a schema without what says nothing, such as a default of the server. The schemas within stay as
+// they are. The rules in CEL are by their texts.
 func (r simplifier) simplify(s schema) schema {
 	s = maps.Clone(s)
 	r.mergeAllOf(s)
@@ -50,13 +50,13 @@ func (r simplifier) simplify(s schema) schema {
 	}
 	s["x-kubernetes-validations"] = rules
 	maps.DeleteFunc(s, func(keyword string, value any) bool {
-		return keyword != "default" && keyword != "additionalProperties" && keyword != "items" && keyword != "minimum" && keyword != "maximum" && isEmpty(value)
+		return isEmpty(value) && !slices.Contains(strings.Fields("default additionalProperties items minimum maximum"), keyword)
 	})
 	return s
 }
 
-// mergeAllOf moves the keywords of an allOf into s, where both mean the same together. A keyword that s has with another
-// value stays in the allOf.
+// mergeAllOf moves the keywords of an allOf into s, where both mean the same together. A keyword that s has with
+// another value stays in the allOf.
 func (r simplifier) mergeAllOf(s schema) {
 	branches, _ := s["allOf"].([]any)
 	var rest []any

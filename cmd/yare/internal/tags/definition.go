@@ -3,7 +3,6 @@ package tags
 import (
 	"fmt"
 	"go/ast"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,7 +64,8 @@ func (d *definition) add(m marker, kind string) (lost string, ok bool) {
 		return "", true
 	}
 	if args, ok := m.args(prefix + "printcolumn"); ok {
-		column := fmt.Sprintf("{Name: %s, Type: %q, JSONPath: %s", goString(args["name"]), args["type"], goString(args["JSONPath"]))
+		column := fmt.Sprintf("{Name: %s, Type: %q, JSONPath: %s",
+			goString(args["name"]), args["type"], goString(args["JSONPath"]))
 		if args["description"] != "" {
 			column += ", Description: " + goString(args["description"])
 		}
@@ -79,7 +79,8 @@ func (d *definition) add(m marker, kind string) (lost string, ok bool) {
 		return "", true
 	}
 	if args, ok := m.args(prefix + "subresource:scale"); ok {
-		d.set("Scale", fmt.Sprintf("&kube.ScalePaths{SpecReplicas: %q, StatusReplicas: %q, Selector: %q}", args["specpath"], args["statuspath"], args["selectorpath"]))
+		d.set("Scale", fmt.Sprintf("&kube.ScalePaths{SpecReplicas: %q, StatusReplicas: %q, Selector: %q}",
+			args["specpath"], args["statuspath"], args["selectorpath"]))
 		return "", true
 	}
 	if args, ok := m.args(prefix + "deprecatedversion"); ok {
@@ -95,7 +96,8 @@ func (d *definition) add(m marker, kind string) (lost string, ok bool) {
 		return "", true
 	}
 	if args, ok := m.args(prefix + "metadata"); ok {
-		d.labels, d.annotations = append(d.labels, pairs(args["labels"])...), append(d.annotations, pairs(args["annotations"])...)
+		d.labels = append(d.labels, pairs(args["labels"])...)
+		d.annotations = append(d.annotations, pairs(args["annotations"])...)
 		return "", true
 	}
 	if args, ok := m.args(validation + "XValidation"); ok {
@@ -126,71 +128,6 @@ func pairs(value string) (all []string) {
 		all = append(all, fmt.Sprintf("%q: %q,", key, value))
 	}
 	return all
-}
-
-// definitionOf returns the method Definition of a kind. The markers that it has go.
-func (r *rewriter) definitionOf(t *ast.TypeSpec, markers []marker) string {
-	kind := t.Name.Name
-	d := definition{fields: make(map[string]string)}
-	d.set("Group", strconv.Quote(r.folder.group))
-	d.set("Version", strconv.Quote(r.file.Name.Name))
-	d.set("Kind", strconv.Quote(kind))
-	losses := make(map[string]marker)
-	known := make(map[string]bool)
-	for _, m := range markers {
-		lost, ok := d.add(m, kind)
-		if ok {
-			known[m.text] = true
-		}
-		if lost != "" {
-			losses[lost] = m
-		}
-	}
-	if len(known) == 0 {
-		return ""
-	}
-	if d.isSkipped || r.folder.methods[kind+".Definition"] {
-		r.note(t.Pos(), "the markers of %s stay: it is no kind of its own, or has a method Definition", kind)
-		return ""
-	}
-	for _, m := range markers {
-		if known[m.text] {
-			r.remove(m, "")
-		}
-	}
-	r.convert(markers, false, func(m marker) bool { return known[m.text] })
-	for _, lost := range slices.Sorted(maps.Keys(losses)) {
-		r.note(losses[lost].comment.Pos(), "+%s is a part of Definition, with a difference: %s", losses[lost].text, lost)
-	}
-	if r.folder.group == "" {
-		r.note(t.Pos(), "the Group of %s is missing in Definition, because no file of the folder has +groupName=…", kind)
-	}
-	if hasField(t, "Status") && !d.hasStatus {
-		r.note(t.Pos(), "%s gets a subresource status, which it had not: a client has to write the status on its own", kind)
-	}
-	if alias := aliasOf(t); alias != "" {
-		r.note(t.Pos(), "%s has a method Definition. When no other code needs methods of %[1]s, give Definition to the type of its spec, and write: %s", kind, alias)
-	}
-	for _, list := range []struct {
-		name, kind string
-		items      []string
-	}{
-		{"Columns", "[]kube.Column", d.columns}, {"Tags", "map[string]string", d.selectable},
-		{"Labels", "map[string]string", d.labels}, {"Annotations", "map[string]string", d.annotations},
-	} {
-		if len(list.items) > 0 {
-			d.set(list.name, list.kind+"{\n"+strings.Join(list.items, "\n")+"\n}")
-		}
-	}
-	if rules := rulesOf(d.rules); rules != "" {
-		d.set("Rules", rules)
-	}
-	r.usesKube = true
-	var fields strings.Builder
-	for _, name := range d.names {
-		fmt.Fprintf(&fields, "%s: %s,\n", name, d.fields[name])
-	}
-	return fmt.Sprintf("\n\n// Definition returns the definition of the kind %s.\nfunc (%[1]s) Definition() kube.Definition {\nreturn kube.Definition{\n%s}\n}\n", kind, fields.String())
 }
 
 // aliasOf returns the declaration of a kind by kube.CustomResource. It is empty for a kind with other fields.

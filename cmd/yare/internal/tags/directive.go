@@ -34,8 +34,8 @@ func isRepeated(key string) bool {
 	return slices.Contains([]string{"rule", "message", "listMapKey", "exactlyOneOf", "atMostOneOf", "atLeastOneOf"}, key)
 }
 
-// tagOf returns the text of a crd tag that begins with old. A key that old or an earlier directive has is left out. A bound
-// precedes what makes the bound exclusive.
+// tagOf returns the text of a crd tag that begins with old. A key that old or an earlier directive has is left out. A
+// bound precedes what makes the bound exclusive.
 func tagOf(old string, directives []directive) string {
 	slices.SortStableFunc(directives, func(a, b directive) int { return order(a.key) - order(b.key) })
 	keys := keysOf(old)
@@ -76,10 +76,10 @@ const (
 	isNoMatter = "-"
 )
 
-// directivesOf returns the directives that a marker of a value stands for. remains is the text of the marker that stays as a
-// comment, and reason says why. Both are empty if nothing stays. A marker that says nothing about a definition stays with
-// the reason isNoMatter.
-func (m marker) directivesOf(isList bool) (all []directive, remains, reason string) {
+// directivesOf returns the directives that a marker of a value stands for. remains is the text of the marker that
+// stays as a comment, and reason says why. Both are empty if nothing stays. A marker that says nothing about a
+// definition stays with the reason isNoMatter.
+func directivesOf(m marker, isList bool) (all []directive, remains, reason string) {
 	add := func(key, value string, hasValue bool) { all = append(all, directive{key, value, hasValue}) }
 	stays := func(why string) ([]directive, string, string) { return nil, m.text, why }
 	name := m.name
@@ -99,8 +99,9 @@ func (m marker) directivesOf(isList bool) (all []directive, remains, reason stri
 	key := scope + string(unicode.ToLower(rune(name[0]))) + name[1:]
 	text, _ := cutValue(m.value, "")
 	switch name {
-	case "Minimum", "Maximum", "MultipleOf", "MinLength", "MaxLength", "MinItems", "MaxItems", "MinProperties", "MaxProperties",
-		"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "Format", "Pattern", "listType", "listMapKey", "mapType":
+	case "Minimum", "Maximum", "MultipleOf", "MinLength", "MaxLength", "MinItems", "MaxItems", "MinProperties",
+		"MaxProperties", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "Format", "Pattern",
+		"listType", "listMapKey", "mapType":
 		add(key, text, true)
 	case "structType":
 		add("mapType", text, true)
@@ -154,8 +155,8 @@ func (m marker) directivesOf(isList bool) (all []directive, remains, reason stri
 }
 
 // isOfDefinition reports whether a marker says something about a definition.
-func (m marker) isOfDefinition() bool {
-	directives, _, reason := m.directivesOf(false)
+func isOfDefinition(m marker) bool {
+	directives, _, reason := directivesOf(m, false)
 	return len(directives) > 0 || reason != isNoMatter || strings.HasPrefix(m.name, "kubebuilder:")
 }
 

@@ -29,7 +29,10 @@ var groupName = regexp.MustCompile(`(?m)^//\s*\+groupName=(\S+)`)
 
 // readFolder reads the package of a file. A file of the package that cannot be read says nothing.
 func readFolder(path string) (*folder, error) {
-	f := &folder{types: make(map[string]ast.Expr), methods: make(map[string]bool), gets: make(map[string]bool), embedders: make(map[string]string)}
+	f := &folder{
+		types: make(map[string]ast.Expr), methods: make(map[string]bool), gets: make(map[string]bool),
+		embedders: make(map[string]string),
+	}
 	names, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*.go"))
 	if err != nil {
 		return nil, err
@@ -90,7 +93,7 @@ func (f *folder) addMarkers(name string, group *ast.CommentGroup) {
 	}
 	for _, c := range group.List {
 		if m, ok := parseMarker(c); ok {
-			directives, _, _ := m.directivesOf(false)
+			directives, _, _ := directivesOf(m, false)
 			for _, d := range directives {
 				f.gets[name+map[bool]string{true: ".Rules", false: ".CRDTag"}[d.key == "rule" || d.key == "message"]] = true
 			}
@@ -98,8 +101,8 @@ func (f *folder) addMarkers(name string, group *ast.CommentGroup) {
 	}
 }
 
-// hasMethod reports whether a type has a method, or gets it for its markers. A type that is declared by another type gets
-// the methods of that type.
+// hasMethod reports whether a type has a method, or gets it for its markers. A type that is declared by another type
+// gets the methods of that type.
 func (f *folder) hasMethod(name, method string) bool {
 	for range len(f.types) {
 		if f.methods[name+"."+method] || f.gets[name+"."+method] {
@@ -120,7 +123,8 @@ func (f *folder) isList(t ast.Expr) bool {
 	return ok
 }
 
-// isNullable reports whether the zero value of a type is null in JSON, so that yare takes a field of the type as optional.
+// isNullable reports whether the zero value of a type is null in JSON, so that yare takes a field of the type as
+// optional.
 func (f *folder) isNullable(t ast.Expr) bool {
 	switch t := f.underlying(t).(type) {
 	case *ast.StarExpr, *ast.MapType, *ast.InterfaceType:

@@ -13,7 +13,8 @@ import (
 // marker is a line of a comment such as +kubebuilder:validation:Minimum=1.
 type marker struct {
 	comment *ast.Comment
-	// text is the line without the plus sign. name is what precedes the value, such as kubebuilder:validation:Minimum.
+	// text is the line without the plus sign. name is what precedes the value, such as
+	// kubebuilder:validation:Minimum.
 	text, name, value string
 }
 
@@ -25,7 +26,8 @@ func parseMarker(c *ast.Comment) (m marker, ok bool) {
 		return m, false
 	}
 	name, value, _ := strings.Cut(strings.Replace(text, "UniqueItems:", "UniqueItems=", 1), "=")
-	m = marker{comment: c, text: text, name: strings.TrimSuffix(strings.TrimSpace(name), ":"), value: strings.TrimSpace(value)}
+	name = strings.TrimSuffix(strings.TrimSpace(name), ":")
+	m = marker{comment: c, text: text, name: name, value: strings.TrimSpace(value)}
 	if strings.HasPrefix(m.name, "k8s:") {
 		m.value, _, _ = strings.Cut(m.value, " #")
 	}

@@ -20,6 +20,7 @@ import (
 	"go/format"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -34,15 +35,16 @@ type Note struct {
 	Text     string
 }
 
-// Rewrite returns the text of a Go file with crd tags in place of markers, and notes in the order of the file. It reads the
-// other files of the folder too, and writes nothing. A text that Rewrite has returned stays as it is.
+// Rewrite returns the text of a Go file with crd tags in place of markers, and notes in the order of the file. It
+// reads the other files of the folder too, and writes nothing. A text that Rewrite has returned stays as it is.
 func Rewrite(path string) (text []byte, notes []Note, err error) {
 	source, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	r := &rewriter{path: path, source: source, files: token.NewFileSet()}
-	if r.file, err = parser.ParseFile(r.files, path, source, parser.ParseComments|parser.SkipObjectResolution); err != nil {
+	r.file, err = parser.ParseFile(r.files, path, source, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
 		return nil, nil, err
 	}
 	if r.folder, err = readFolder(path); err != nil {
@@ -102,7 +104,7 @@ func (r *rewriter) rewrite() {
 	hasMarkers := slices.ContainsFunc(r.file.Comments, func(g *ast.CommentGroup) bool {
 		return slices.ContainsFunc(g.List, func(c *ast.Comment) bool {
 			m, ok := parseMarker(c)
-			return ok && m.isOfDefinition()
+			return ok && isOfDefinition(m)
 		})
 	})
 	if !hasMarkers { // the file has the rules of yare about required fields
@@ -166,8 +168,8 @@ func (r *rewriter) markersBetween(from, to token.Pos) (all []marker) {
 	return all
 }
 
-// remove removes the line of a marker, or leaves a text of it. An empty line of the comment before it goes too, if nothing
-// follows.
+// remove removes the line of a marker, or leaves a text of it. An empty line of the comment before it goes too, if
+// nothing follows.
 func (r *rewriter) remove(m marker, remains string) {
 	from, to := r.files.Position(m.comment.Pos()).Offset, r.files.Position(m.comment.End()).Offset
 	if remains != "" {
@@ -187,7 +189,7 @@ func (r *rewriter) convert(markers []marker, isList bool, skip func(marker) bool
 		if skip(m) {
 			continue
 		}
-		directives, remains, reason := m.directivesOf(isList)
+		directives, remains, reason := directivesOf(m, isList)
 		if isSchemaless && m.name == validation+"Type" {
 			all = append([]directive{{"type", m.value, true}}, all...) // in place of any
 		}
@@ -209,7 +211,9 @@ func (r *rewriter) trim(markers []marker) {
 		}
 		for _, c := range slices.Backward(group.List) {
 			offset := r.files.Position(c.Pos()).Offset
-			isRemoved := slices.ContainsFunc(r.edits, func(e edit) bool { return e.from <= offset && offset < e.to && e.text == "" })
+			isRemoved := slices.ContainsFunc(r.edits, func(e edit) bool {
+				return e.from <= offset && offset < e.to && e.text == ""
+			})
 			switch {
 			case strings.TrimSpace(c.Text) == "//" && !isRemoved:
 				r.remove(marker{comment: c}, "")
@@ -249,7 +253,7 @@ func (r *rewriter) methodsOf(t *ast.TypeSpec, markers []marker) string {
 	isTaken := r.folder.methods[name+".CRDTag"] || r.folder.methods[name+".Rules"]
 	canHaveMethods := !t.Assign.IsValid() && t.TypeParams == nil
 	all := r.convert(markers, r.folder.isList(t.Type), func(m marker) bool {
-		directives, _, _ := m.directivesOf(false)
+		directives, _, _ := directivesOf(m, false)
 		if len(directives) > 0 && (isTaken || !canHaveMethods) {
 			r.note(m.comment.Pos(), "+%s stays: write it into the methods CRDTag and Rules of %s", m.text, name)
 			return true
@@ -292,6 +296,71 @@ func (r *rewriter) methodsOf(t *ast.TypeSpec, markers []marker) string {
 	return text
 }
 
+// definitionOf returns the method Definition of a kind. The markers that it has go.
+func (r *rewriter) definitionOf(t *ast.TypeSpec, markers []marker) string {
+	kind := t.Name.Name
+	d := definition{fields: make(map[string]string)}
+	d.set("Group", strconv.Quote(r.folder.group))
+	d.set("Version", strconv.Quote(r.file.Name.Name))
+	d.set("Kind", strconv.Quote(kind))
+	losses := make(map[string]marker)
+	known := make(map[string]bool)
+	for _, m := range markers {
+		lost, ok := d.add(m, kind)
+		if ok {
+			known[m.text] = true
+		}
+		if lost != "" {
+			losses[lost] = m
+		}
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	if d.isSkipped || r.folder.methods[kind+".Definition"] {
+		r.note(t.Pos(), "the markers of %s stay: it is no kind of its own, or has a method Definition", kind)
+		return ""
+	}
+	for _, m := range markers {
+		if known[m.text] {
+			r.remove(m, "")
+		}
+	}
+	r.convert(markers, false, func(m marker) bool { return known[m.text] })
+	for _, lost := range slices.Sorted(maps.Keys(losses)) {
+		r.note(losses[lost].comment.Pos(), "+%s is a part of Definition, with a difference: %s", losses[lost].text, lost)
+	}
+	if r.folder.group == "" {
+		r.note(t.Pos(), "the Group of %s is missing in Definition, because no file of the folder has +groupName=…", kind)
+	}
+	if hasField(t, "Status") && !d.hasStatus {
+		r.note(t.Pos(), "%s gets a subresource status, which it had not: a client has to write the status on its own", kind)
+	}
+	if alias := aliasOf(t); alias != "" {
+		r.note(t.Pos(), "%s has a method Definition. When no other code needs methods of %[1]s, give Definition to the type of its spec, and write: %s", kind, alias)
+	}
+	for _, list := range []struct {
+		name, kind string
+		items      []string
+	}{
+		{"Columns", "[]kube.Column", d.columns}, {"Tags", "map[string]string", d.selectable},
+		{"Labels", "map[string]string", d.labels}, {"Annotations", "map[string]string", d.annotations},
+	} {
+		if len(list.items) > 0 {
+			d.set(list.name, list.kind+"{\n"+strings.Join(list.items, "\n")+"\n}")
+		}
+	}
+	if rules := rulesOf(d.rules); rules != "" {
+		d.set("Rules", rules)
+	}
+	r.usesKube = true
+	var fields strings.Builder
+	for _, name := range d.names {
+		fmt.Fprintf(&fields, "%s: %s,\n", name, d.fields[name])
+	}
+	return fmt.Sprintf("\n\n// Definition returns the definition of the kind %s.\nfunc (%[1]s) Definition() kube.Definition {\nreturn kube.Definition{\n%s}\n}\n", kind, fields.String())
+}
+
 // rulesOf returns the rules of directives as an expression of Go, or nothing.
 func rulesOf(all []directive) string {
 	var rules []string
@@ -330,14 +399,14 @@ func jsonTag(field *ast.Field) (name, options string, tag reflect.StructTag) {
 	return name, options, tag
 }
 
-// rewriteField moves the markers of a field into its tag. Its comments begin after a position. Servers know the metadata and
-// the status of an object, which is the root of a schema.
+// rewriteField moves the markers of a field into its tag. Its comments begin after a position. Servers know the
+// metadata and the status of an object, which is the root of a schema.
 func (r *rewriter) rewriteField(field *ast.Field, after token.Pos, isInRoot bool) {
 	name, options, tag := jsonTag(field)
 	markers := r.markersBetween(after, field.Pos())
 	if name == "" || name == "-" {
 		for _, m := range markers {
-			if directives, _, _ := m.directivesOf(false); len(directives) > 0 {
+			if directives, _, _ := directivesOf(m, false); len(directives) > 0 {
 				r.note(m.comment.Pos(), "+%s stays: the field has no name in JSON, so it has no tag", m.text)
 			}
 		}
@@ -346,13 +415,15 @@ func (r *rewriter) rewriteField(field *ast.Field, after token.Pos, isInRoot bool
 	old := tag.Get("crd")
 	keys := keysOf(old)
 	all := r.convert(markers, r.folder.isList(field.Type), func(marker) bool { return false })
-	isDecided := isInRoot && name != "spec" || slices.ContainsFunc(all, func(d directive) bool { return d.key == "default" }) ||
-		slices.ContainsFunc(keys, func(key string) bool { return slices.Contains([]string{"required", "optional", "default"}, key) })
+	isDecided := isInRoot && name != "spec" ||
+		slices.ContainsFunc(all, func(d directive) bool { return d.key == "default" }) ||
+		slices.Contains(keys, "required") || slices.Contains(keys, "optional") || slices.Contains(keys, "default")
 	if key := r.requirement(field, options, markers); key != "" && !isDecided {
 		all = append(all, directive{key: key})
 	}
 	if text := tagOf(old, all); text != old {
-		whole := strings.TrimSpace(strings.Replace(string(tag), "crd:"+strconv.Quote(old), "", 1)) + " crd:" + strconv.Quote(text)
+		others := strings.Replace(string(tag), "crd:"+strconv.Quote(old), "", 1)
+		whole := strings.TrimSpace(others) + " crd:" + strconv.Quote(text)
 		literal := "`" + whole + "`"
 		if !strconv.CanBackquote(whole) {
 			literal = strconv.Quote(whole)
@@ -361,7 +432,8 @@ func (r *rewriter) rewriteField(field *ast.Field, after token.Pos, isInRoot bool
 	}
 }
 
-// requirement returns the key required or optional where the rules of yare alone would not give what controller-gen gives.
+// requirement returns the key required or optional where the rules of yare alone would not give what controller-gen
+// gives.
 func (r *rewriter) requirement(field *ast.Field, options string, markers []marker) string {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(markers, func(m marker) bool { return slices.Contains(names, m.name) })
