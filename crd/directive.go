@@ -122,9 +122,12 @@ func joinSplitValues(directives []directive, texts []string) (whole []directive,
 			_, value, _ := strings.Cut(strings.Join(texts[i:end], ","), "=")
 			d.value = "'" + strings.ReplaceAll(value, "'", "''") + "'"
 			advice := "quote values that contain commas"
-			if d.key == "enum" {
+			if isUnion := isUnionKey(d.key); isUnion || d.key == "enum" {
 				d.value = strings.Join(append([]string{directives[i].value}, rest...), "|")
 				advice = "separate the values of an enum by |"
+				if isUnion {
+					advice = "separate the names by |"
+				}
 			}
 			problems = append(problems, fmt.Errorf("%s: %q is no key: %s, as in %s", directives[i], rest[0], advice, d))
 		}
@@ -135,7 +138,7 @@ func joinSplitValues(directives []directive, texts []string) (whole []directive,
 
 // mayHaveCommas reports whether values of this key may contain commas.
 func mayHaveCommas(key string) bool {
-	return slices.Contains([]string{"enum", "default", "pattern", "rule", "message", "column"}, key)
+	return slices.Contains([]string{"enum", "default", "pattern", "rule", "message", "column"}, key) || isUnionKey(key)
 }
 
 // nextDirective returns the first directive of text and the rest. more reports whether a comma

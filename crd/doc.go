@@ -83,6 +83,8 @@
 //	                          not nullable; may be repeated
 //	minProperties=1 maxProperties=9 mapType=atomic
 //	                          of a map or struct
+//	exactlyOneOf=a|b          a struct has one of the fields, which are optional and have no default;
+//	                          likewise atMostOneOf and atLeastOneOf. Each becomes a rule in CEL
 //	preserveUnknownFields     keeps fields that the struct does not have. Most generated clients
 //	                          drop them: keep them in a field of the type map[string]any instead
 //	embeddedResource          the object has apiVersion, kind and metadata

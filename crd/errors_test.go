@@ -76,6 +76,25 @@ func TestRefused(t *testing.T) {
 		{"enum by semicolons", held[struct {
 			A string `json:"a" crd:"enum=a;b"`
 		}], []string{".V.A:", "as in enum=a|b"}},
+		{"union by commas", held[struct {
+			A Inner `json:"a" crd:"exactlyOneOf=a,b"`
+		}], []string{".V.A:", `"b" is no key: separate the names by |, as in exactlyOneOf=a|b`}},
+		{"union of one", held[struct {
+			A Inner `json:"a" crd:"atMostOneOf=a"`
+		}], []string{".V.A:", "at least two fields are missing, as in atMostOneOf=a|b"}},
+		{"union of required and unknown fields", held[struct {
+			A Inner `json:"a" crd:"atLeastOneOf=a|z"`
+		}], []string{".V.A:", "the field a is required", `no field with the JSON name "z"; it has a`}},
+		{"union of elements", held[struct {
+			A []struct {
+				A *string `json:"a,omitempty"`
+				B string  `json:"b" crd:"default=x"`
+				C string  `json:"0c,omitempty"`
+			} `json:"a,omitempty" crd:"items.exactlyOneOf=a|b|a|0c"`
+		}], []string{".V.A:", "a occurs twice", "the field b has a default", `cannot name the field "0c"`}},
+		{"union of a list", held[struct {
+			A []string `json:"a" crd:"exactlyOneOf=a|b"`
+		}], []string{".V.A:", "it is for the types object"}},
 		{"minimum on a string", held[struct {
 			A string `json:"a" crd:"minimum=1"`
 		}], []string{".V.A:", `crd:"minimum=1"`, "integer, number", "maxLength"}},

@@ -166,6 +166,7 @@ type PlantSpec struct {
 	Code     string                       `json:"code,omitempty" crd:"pattern='^[a-z]+(,[a-z]+)*$',maxLength=8"`
 	Null     *string                      `json:"null,omitempty" crd:"nullable"`
 	Seeds    int64                        `json:"seeds,omitempty" crd:"minimum=-9223372036854774784,maximum=9223372036854774784"`
+	Water    *Water                       `json:"water,omitempty"`
 	Pots     int32                        `json:"pots,omitempty" crd:"exclusiveMinimum=-2147483648,maximum=2147483647"`
 }
 
@@ -173,6 +174,21 @@ type PlantSpec struct {
 type Port struct {
 	Name   string `json:"name" crd:"maxLength=15"`
 	Number int32  `json:"number" crd:"minimum=1,maximum=65535"`
+}
+
+// Water is where the water comes from.
+type Water struct {
+	Rain *int32 `json:"rain,omitempty"`
+	Tap  *int32 `json:"my-tap,omitempty"`
+	Well *int32 `json:"while,omitempty"`
+	// Lake and Sea are another choice.
+	Lake *string `json:"lake,omitempty"`
+	Sea  string  `json:"a.sea,omitempty"`
+}
+
+// CRDTag has the keys of three unions.
+func (Water) CRDTag() string {
+	return "exactlyOneOf=rain|my-tap|while,atMostOneOf=lake|a.sea,atLeastOneOf=lake|rain"
 }
 
 // Rules are about several fields.

@@ -71,8 +71,15 @@ var tagKeys = map[string]tagKey{
 	"nullable":         {nil, flag(func(s *Schema) *bool { return &s.Nullable })},
 	"enum":             {[]string{typeString, typeInteger, typeNumber, typeBoolean, typeIntOrString}, setEnum},
 	"default":          {nil, setDefault},
-	"rule":             {nil, setRule},
-	"message":          {nil, setMessage},
+	"exactlyOneOf": {
+		[]string{typeObject}, setUnion("(has(self.%s)?1:0)", "+", " == 1", "exactly one of the fields in [%s] must be set"),
+	},
+	"atMostOneOf": {
+		[]string{typeObject}, setUnion("(has(self.%s)?1:0)", "+", " <= 1", "at most one of the fields in [%s] may be set"),
+	},
+	"atLeastOneOf": {[]string{typeObject}, setUnion("has(self.%s)", "||", "", "at least one of the fields in [%s] must be set")},
+	"rule":         {nil, setRule},
+	"message":      {nil, setMessage},
 }
 
 // numbers returns the types of numbers.

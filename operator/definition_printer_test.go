@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,5 +74,42 @@ func TestDefinitionsInAFolder(t *testing.T) {
 	}
 	if text, err := os.ReadFile(own); err != nil || string(text) != "mine" {
 		t.Errorf("%v, the file has %q", err, text)
+	}
+}
+
+// crd --diff compares by meaning, and its status says whether something differs.
+func TestDifferencesFromAFile(t *testing.T) {
+	t.Parallel()
+	parts := []Part{Watcher[kube.CustomResource[switchSpec, kube.None]](idle), Watcher[gadget](idle)}
+	_, printed, _ := call([]string{"crd"}, parts...)
+	write := func(text string) string {
+		file := filepath.Join(t.TempDir(), "crds.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	same := write("kind: Namespace\nmetadata: {name: a}\n" + printed)
+	status, stdout, stderr := call([]string{"crd", "--diff", same}, parts...)
+	if status != 0 || stdout != "" || stderr != "" {
+		t.Errorf("the same definitions: status %d, %q, %s", status, stdout, stderr)
+	}
+	other := write(strings.NewReplacer("- name: v1\n", "- name: v1\n    deprecated: true\n").Replace(printed))
+	status, stdout, stderr = call([]string{"crd", "--diff", other}, parts...)
+	want := fmt.Sprintf("gadgets.example.com v1.deprecated: gadgets has nothing, %s has true\nswitches.example.com v1.deprecated: gadgets has nothing, %[1]s has true\n", other)
+	if status != 1 || stdout != want || stderr != fmt.Sprintf("gadgets: the number of differences from %s is 2\n", other) {
+		t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
+	}
+	_, document, _ := strings.Cut(printed, "---\n")
+	first, _, _ := strings.Cut(document, "---\n")
+	one := write(first)
+	status, stdout, _ = call([]string{"crd", "--diff", one}, parts...)
+	if want := "switches.example.com: " + one + " has no definition with this name, and has gadgets.example.com\n"; status != 1 || stdout != want {
+		t.Errorf("status %d, %s", status, stdout)
+	}
+	for _, file := range []string{write("a: b"), write("{"), "no-such-file"} {
+		if status, stdout, stderr := call([]string{"crd", "--diff", file}, parts...); status != 1 || stdout != "" || !strings.Contains(stderr, "compare the definitions with "+file+": ") {
+			t.Errorf("status %d, %q, %s", status, stdout, stderr)
+		}
 	}
 }

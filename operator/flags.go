@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/definitions"
 )
 
 // options holds the values of the built-in flags.
@@ -31,6 +32,8 @@ type options struct {
 	isConfirmed, isDryRun bool
 	// definitionFolder is where the command crd writes its files. It is empty for the standard output.
 	definitionFolder string
+	// comparison is what the command crd compares, if its With is not empty.
+	comparison definitions.Comparison
 
 	install   installFlags
 	manifests manifestFlags
@@ -86,6 +89,7 @@ type flagSpec struct {
 const (
 	everyCommand      = "run crd permissions manifests uninstall version"
 	runCommands       = "run permissions manifests uninstall"
+	clusterCommands   = "run crd permissions manifests uninstall"
 	namespaceCommands = "permissions manifests uninstall"
 	installCommands   = "manifests uninstall"
 	// ownFlagCommands are the commands that have flags of their own. A program can have a flag of the same name: its value
@@ -98,9 +102,9 @@ const (
 func (o *options) builtInFlags(program string) []flagSpec {
 	m, u := &o.manifests, &o.uninstall
 	return []flagSpec{
-		{"kubeconfig", "FILE", &o.config.Kubeconfig, runCommands,
+		{"kubeconfig", "FILE", &o.config.Kubeconfig, clusterCommands,
 			"how to reach the cluster. Default: the files in the environment variable KUBECONFIG, else ~/.kube/config, else, in a Pod, its ServiceAccount"},
-		{"context", "NAME", &o.config.Context, runCommands, "the context of the kubeconfig. Default: its current one"},
+		{"context", "NAME", &o.config.Context, clusterCommands, "the context of the kubeconfig. Default: its current one"},
 		{"watch-namespace", "NAME", addNamespace(&o.namespaces), runCommands, "work in this namespace only; may be repeated. Default: all"},
 		{"listen", "ADDRESS", feature.SetAddress(&o.listen.address), runCommands,
 			"serve /healthz, /readyz and /metrics there, over HTTP; such as :8080. Default: nowhere"},
@@ -114,8 +118,11 @@ func (o *options) builtInFlags(program string) []flagSpec {
 		{"lease-namespace", "NAME", feature.SetLabel(&o.election.namespace, "the name of a namespace"), runCommands, "where that Lease is. Default: the namespace of the program"},
 		{"v", "", o.verbosity, runCommands, "log more. A level, as in -v=4 of klog, is accepted; each level above 0 logs the same"},
 		{"version", "", &o.isVersion, everyCommand, "print the version of the program"},
-		{"folder", "FOLDER", feature.SetFolder(&o.definitionFolder), "crd",
+		{"folder", "FOLDER", feature.SetPath(&o.definitionFolder), "crd",
 			"write a file for each definition there instead, for tools that read one definition at a time"},
+		{"diff", "FILE", feature.SetPath(&o.comparison.With), "crd",
+			"print instead how the definitions differ in meaning from those in FILE, from the standard input (-) or from the cluster (cluster). The status is 1 if they differ"},
+		{"descriptions", "", &o.comparison.WithDescriptions, "crd", "compare the descriptions too"},
 		{"namespace", "NAME", feature.SetLabel(&o.install.namespace, "the name of a namespace"), namespaceCommands,
 			"where the program is installed (default: " + installNamespaceOf(program) + ")"},
 		{"name-prefix", "NAME", feature.SetLabel(&o.install.prefix, "the name"), installCommands, "the name of the objects. Default: that of the program"},
@@ -137,8 +144,8 @@ func (o *options) builtInFlags(program string) []flagSpec {
 		{"pod-annotation", "KEY=VALUE", feature.AddAnnotation(&m.PodAnnotations, "example.com/team=platform"), "manifests", "an annotation of the Pods; may be repeated"},
 		{"run-as-user", "N", m.SetRunAsUser, "manifests", "the user of the container, for an image that has its user by name. Default: that of the image"},
 		{"host-network", "", &m.HostNetwork, "manifests", "give the Pods the network of their nodes, for API servers that reach nodes only"},
-		{"image-pull-secret", "NAME", (*textList)(&m.PullSecrets), "manifests", "may be repeated"},
-		{"architecture", "NAME", (*textList)(&m.Architectures), "manifests", "may be repeated. Default: amd64 and arm64"},
+		{"image-pull-secret", "NAME", (*feature.TextList)(&m.PullSecrets), "manifests", "may be repeated"},
+		{"architecture", "NAME", (*feature.TextList)(&m.Architectures), "manifests", "may be repeated. Default: amd64 and arm64"},
 		{"network-policy", "", &m.NetworkPolicy, "manifests", "print a NetworkPolicy too"},
 		{"network-policy-from", "LABEL=VALUE", m.addPolicyLabel, "manifests", "let only namespaces with this label read the metrics; may be repeated. Default: all"},
 		{"service-monitor", "", &m.ServiceMonitor, "manifests", "print a ServiceMonitor too"},
@@ -149,7 +156,7 @@ func (o *options) builtInFlags(program string) []flagSpec {
 		{"delete-objects", "", &u.deleteObjects, "uninstall", "delete the objects of the program's kinds too, and wait for their cleanups"},
 		{"abandon-cleanup", "", &u.abandonCleanup, "uninstall", "do not wait: remove the finalizers of the program"},
 		{"remove-finalizers", "", &u.removeFinalizers, "uninstall", "remove the finalizers of the program from the objects that stay, without a cleanup"},
-		{"timeout", "D", setTimeout(&u.timeout), "uninstall", "how long each wait may take. Default: 5m"},
+		{"timeout", "D", feature.SetTimeout(&u.timeout), "uninstall", "how long each wait may take. Default: 5m"},
 		{"yes", "", &o.isConfirmed, "uninstall", "do not ask"},
 		{"dry-run", "", &o.isDryRun, "uninstall", "change nothing"},
 	}
@@ -204,32 +211,9 @@ func (f *electionFlags) setDuration(text string) error {
 	return err
 }
 
-// setTimeout returns a function that sets value to a duration above zero.
-func setTimeout(value *time.Duration) func(string) error {
-	return func(text string) (err error) {
-		if *value, err = time.ParseDuration(text); err == nil && *value <= 0 {
-			err = errors.New("it must be above zero")
-		}
-		return err
-	}
-}
-
 // access returns the permissions that the election needs in the program of that name.
 func (f electionFlags) access(program string) []kube.Access {
 	return leaseAccess(cmp.Or(f.name, program), f.namespace)
-}
-
-// textList is the value of a flag that may be repeated.
-type textList []string
-
-func (l *textList) String() string { return strings.Join(*l, ",") }
-
-func (l *textList) Set(text string) error {
-	if text == "" {
-		return errors.New("it is empty")
-	}
-	*l = append(*l, text)
-	return nil
 }
 
 // addNamespace returns a function that adds the name of a namespace to list.

@@ -11,10 +11,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/feature"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/wire"
+	"github.com/yare-go/yare/operator/internal/manifests"
 	"github.com/yare-go/yare/operator/internal/memory"
 	"github.com/yare-go/yare/operator/internal/processors"
 )
@@ -102,6 +104,9 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 	needs.Access = append(needs.Access, access...)
 	switch line.command {
 	case "crd":
+		if line.comparison.With != "" {
+			return i.compareDefinitions(ctx, line, ownDefinitions(needs))
+		}
 		p := definitionPrinter{program: i.Name, folder: line.definitionFolder, out: i.stdout, warnings: i.stderr}
 		return p.print(ownDefinitions(needs))
 	case "permissions":
@@ -127,6 +132,21 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 	default:
 		return i.runFeatureCommand(ctx, line, brought)
 	}
+}
+
+// compareDefinitions prints how the definitions of types differ from other ones: see [definitions.Comparison].
+func (i invocation) compareDefinitions(ctx context.Context, line *commandLine, types []kube.Type) error {
+	own, err := crd.From(types...)
+	if err != nil {
+		return err
+	}
+	c := line.comparison
+	c.Program, c.Out, c.Stdin, c.Resource = i.Name, i.stdout, i.stdin, manifests.DefinitionResource()
+	c.NewClient = func() (*kube.Client, error) {
+		client, _, err := i.newAdminClient(line)
+		return client, err
+	}
+	return c.Print(ctx, own)
 }
 
 // runFeatureCommand runs a command of a feature.

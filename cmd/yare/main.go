@@ -80,7 +80,7 @@ kept in your cache folder.`,
 		return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())
 	})
 	root.AddCommand(newNew(out), newUp(out), newDev(out), newKubectl(out), newImage(out),
-		explore.Command(), newLoad(), newVersion())
+		explore.Command(), newLoad(), newTags(), newVersion())
 	return root
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -103,8 +104,8 @@ func PodPort(flags, address string) (int, error) {
 	return port, nil
 }
 
-// SetFolder returns a function that sets value to the path of a folder.
-func SetFolder(value *string) func(string) error {
+// SetPath returns the Set of a flag whose value is a path.
+func SetPath(value *string) func(string) error {
 	return func(path string) error {
 		*value = path
 		if path == "" {
@@ -114,7 +115,7 @@ func SetFolder(value *string) func(string) error {
 	}
 }
 
-// SetSubdomain returns a function that sets value to the name of an object.
+// SetSubdomain returns the Set of a flag whose value is the name of an object.
 func SetSubdomain(value *string) func(string) error {
 	return func(name string) error {
 		*value = name
@@ -123,4 +124,27 @@ func SetSubdomain(value *string) func(string) error {
 		}
 		return nil
 	}
+}
+
+// SetTimeout returns the Set of a flag whose value is a duration above zero.
+func SetTimeout(value *time.Duration) func(string) error {
+	return func(text string) (err error) {
+		if *value, err = time.ParseDuration(text); err == nil && *value <= 0 {
+			err = errors.New("it must be above zero")
+		}
+		return err
+	}
+}
+
+// TextList is the value of a flag that may be repeated.
+type TextList []string
+
+func (l *TextList) String() string { return strings.Join(*l, ",") }
+
+func (l *TextList) Set(text string) error {
+	if text == "" {
+		return errors.New("it is empty")
+	}
+	*l = append(*l, text)
+	return nil
 }

@@ -103,7 +103,9 @@ var layers = map[string][]string{
 	"yaretest":                    append([]string{"internal/feature", "internal/plane", "internal/plane/policy", "internal/plane/schemachange", "internal/clock", "internal/logctx", "internal/access", "internal/plane/manifest", "internal/proxy"}, library...),
 	// The exploration of programs under faults.
 	"explore":  append([]string{"internal/plane", "internal/plane/policy", "internal/clock", "internal/logctx", "internal/access", "internal/plane/manifest", "internal/proxy", "internal/ident", "internal/follow", "yaretest"}, library...),
-	"cmd/yare": append([]string{"internal/plane", "cmd/yare/internal/dev", "explore"}, library...),
+	"cmd/yare": append([]string{"internal/plane", "cmd/yare/internal/dev", "cmd/yare/internal/tags", "explore"}, library...),
+	// It rewrites Go files.
+	"cmd/yare/internal/tags": {},
 
 	// The tests of the examples share it.
 	"examples/internal/operatortest": append([]string{"yaretest", "explore"}, library...),

@@ -80,6 +80,21 @@ type Common struct {
 	Owner string `json:"owner" crd:"minLength=1"`
 }
 
+// Way is a union.
+//
+// +kubebuilder:validation:ExactlyOneOf=road;rail
+// +kubebuilder:validation:AtMostOneOf=sea;air
+// +kubebuilder:validation:AtLeastOneOf=sea;road
+type Way struct {
+	Road *string `json:"road,omitempty"`
+	Rail *string `json:"rail,omitempty"`
+	Sea  *string `json:"sea,omitempty"`
+	Air  *string `json:"air,omitempty"`
+}
+
+// CRDTag returns what the markers say.
+func (Way) CRDTag() string { return "atMostOneOf=sea|air,exactlyOneOf=road|rail,atLeastOneOf=sea|road" }
+
 // Door is an item of a list.
 type Door struct {
 	Name string `json:"name"`
@@ -159,6 +174,8 @@ type ShopSpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Anything Common `json:"anything,omitzero" crd:"type=any"`
 
+	Way     *Way                         `json:"way,omitempty"`
+	Ways    []Way                        `json:"ways,omitempty"`
 	Time    metav1.Time                  `json:"time,omitempty"`
 	Micro   *metav1.MicroTime            `json:"micro,omitempty"`
 	Timeout *metav1.Duration             `json:"timeout,omitempty"`

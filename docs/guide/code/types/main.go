@@ -5,6 +5,8 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"io/fs"
+	"os"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -64,17 +66,40 @@ type User struct {
 	Name string `json:"name" crd:"pattern='^[a-z][a-z0-9_]*$',maxLength=63"`
 	// Whether the user may change the schema.
 	Admin bool `json:"admin,omitempty"`
+	// Where the password is.
+	Password Password `json:"password"`
 }
+
+// Password is in one of two places.
+type Password struct {
+	// The name of a Secret.
+	Secret string `json:"secret,omitempty"`
+	// The path of a file in each server.
+	File string `json:"file,omitempty"`
+}
+
+// CRDTag returns the rule for a Password.
+func (Password) CRDTag() string { return "exactlyOneOf=secret|file" }
 
 // Definition returns the definition of Databases.
 func (DatabaseSpec) Definition() kube.Definition {
 	return kube.Definition{
 		Group: "example.com", Version: "v1", Kind: "Database", ShortNames: []string{"db"}, Source: source,
+		OtherSources: kubernetesSources(),
 		Tags: map[string]string{
 			".spec.resources.claims":         "maxItems=4",
 			".spec.resources.claims[*].name": "maxLength=63",
 		},
 	}
+}
+
+// kubernetesSources returns the files of k8s.io/api, if the environment names their folder.
+func kubernetesSources() map[string]fs.FS {
+	folder := os.Getenv("K8S_API")
+	if folder == "" {
+		return nil
+	}
+	return map[string]fs.FS{"k8s.io/api/core/v1": os.DirFS(folder + "/core/v1")}
 }
 
 // Database is a database server with its users.
