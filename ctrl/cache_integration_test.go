@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
@@ -381,4 +382,55 @@ func TestOptionsWithoutCounterpart(t *testing.T) {
 	if err := c.IndexField(t.Context(), partial, "x", func(client.Object) []string { return nil }); err == nil {
 		t.Error("an index of metadata is no error")
 	}
+}
+
+// Libraries such as the controllers of Cluster API ask an informer for its store, and wait until the store has the version
+// that they have written.
+func TestStoreOfInformer(t *testing.T) {
+	t.Parallel()
+	forBoth(t, func(t *testing.T, config *rest.Config, newCache ctrlcache.NewCacheFunc) {
+		ctx, namespace := t.Context(), yaretest.Shared(t).Namespace(t)
+		direct, err := client.New(config, client.Options{})
+		must(t, err)
+		c, err := newCache(config, ctrlcache.Options{})
+		must(t, err)
+		found, err := c.GetInformer(ctx, new(corev1.ConfigMap), ctrlcache.BlockUntilSynced(false))
+		must(t, err)
+		informer, ok := found.(toolscache.SharedIndexInformer)
+		if !ok {
+			t.Fatalf("the informer is a %T", found)
+		}
+		store := informer.GetStore()
+		if version := store.LastStoreSyncResourceVersion(); version != "" {
+			t.Errorf("before the start the store has the version %q", version)
+		}
+		start(t, c)
+		wanted := configMap(namespace, "a", "x")
+		must(t, direct.Create(ctx, wanted))
+		yaretest.Eventually(t, func() error {
+			switch order, err := resourceversion.CompareResourceVersion(store.LastStoreSyncResourceVersion(), wanted.ResourceVersion); {
+			case err != nil:
+				return err
+			case order < 0:
+				return errors.New("the store is behind")
+			}
+			return nil
+		})
+		got, exists, err := store.GetByKey(namespace + "/a")
+		if err != nil || !exists || got.(*corev1.ConfigMap).Data["owner"] != "x" {
+			t.Errorf("by its key: %v %v %v", got, exists, err)
+		}
+		if got, exists, err := store.Get(wanted); err != nil || !exists || got.(*corev1.ConfigMap).UID != wanted.UID {
+			t.Errorf("by the object: %v %v %v", got, exists, err)
+		}
+		if got, exists, err := store.GetByKey(namespace + "/none"); err != nil || exists {
+			t.Errorf("no object: %v %v", got, err)
+		}
+		if keys := store.ListKeys(); !slices.Contains(keys, namespace+"/a") {
+			t.Errorf("the keys are %v", keys)
+		}
+		if !slices.ContainsFunc(store.List(), func(o any) bool { return o.(*corev1.ConfigMap).UID == wanted.UID }) {
+			t.Error("the list lacks the object")
+		}
+	})
 }

@@ -26,6 +26,7 @@
 //   - An object that does not fit its Go type is logged and left out. It does not stop its kind.
 //   - A transform of the cache is applied whenever an object is decoded. It cannot save memory: the bytes of the
 //     server are kept.
+//   - The informers are a toolscache.SharedIndexInformer. Their store can only be read, and decodes for each read.
 //   - The cache watches each representation of a kind by itself: whole objects, which typed and unstructured objects
 //     share, and metadata.
 //
