@@ -434,3 +434,53 @@ func TestStoreOfInformer(t *testing.T) {
 		}
 	})
 }
+
+// The informer decodes an object once for its handlers and for the reads after an event. What one of them changes must not
+// show to another one.
+func TestObjectsOfEventsAreCopies(t *testing.T) {
+	t.Parallel()
+	ctx, namespace := t.Context(), yaretest.Shared(t).Namespace(t)
+	config := clientgo.ToREST(yaretest.Shared(t).Config())
+	direct, err := client.New(config, client.Options{})
+	must(t, err)
+	bridge, err := ctrl.ForConfig(config)
+	must(t, err)
+	c, err := bridge.NewCache(config, ctrlcache.Options{DefaultNamespaces: map[string]ctrlcache.Config{namespace: {}}})
+	must(t, err)
+	informer, err := c.GetInformer(ctx, new(corev1.ConfigMap), ctrlcache.BlockUntilSynced(false))
+	must(t, err)
+	seen := make(chan string, 100)
+	change := func(o any) string {
+		m := o.(*corev1.ConfigMap)
+		owner := m.Data["owner"]
+		m.Data["owner"] = "changed by a handler"
+		return owner
+	}
+	for range 2 {
+		_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			UpdateFunc: func(before, after any) {
+				if after.(*corev1.ConfigMap).Name == "a" {
+					seen <- change(before) + " to " + change(after)
+				}
+			},
+		})
+		must(t, err)
+	}
+	start(t, c)
+	object := configMap(namespace, "a", "0")
+	must(t, direct.Create(ctx, object))
+	for n := 1; n <= 3; n++ {
+		object.Data["owner"] = fmt.Sprint(n)
+		must(t, direct.Update(ctx, object))
+		for range 2 {
+			if got, want := <-seen, fmt.Sprintf("%d to %d", n-1, n); got != want {
+				t.Errorf("a handler has seen %q, and not %q", got, want)
+			}
+			var read corev1.ConfigMap
+			must(t, c.Get(ctx, client.ObjectKeyFromObject(object), &read))
+			if owner := change(&read); owner != fmt.Sprint(n) {
+				t.Errorf("a read after the update %d returned %q", n, owner)
+			}
+		}
+	}
+}

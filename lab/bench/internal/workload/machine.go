@@ -86,7 +86,8 @@ type Machine = kube.CustomResource[MachineSpec, MachineStatus]
 func NewMachine(i int) *Machine {
 	shop := NewShop(i) // has names and words that vary
 	cluster, version := shop.Namespace, fmt.Sprintf("v1.%d.%d", 33+i%5, i%7)
-	name := fmt.Sprintf("%s-workers-%s-%d", cluster, shop.Annotations["example.com/checksum"][:5], i)
+	set := cluster + "-workers-" + shop.Annotations["example.com/checksum"][:5]
+	name := fmt.Sprint(set, "-", i)
 	template := MachineReference{Kind: "ExampleMachine", Name: name, APIGroup: "infrastructure.cluster.x-k8s.io"}
 	config := MachineReference{Kind: "ExampleConfig", Name: name, APIGroup: "bootstrap.cluster.x-k8s.io"}
 	m := &Machine{
@@ -94,7 +95,7 @@ func NewMachine(i int) *Machine {
 			Namespace: shop.Namespace, Name: name,
 			Labels: map[string]string{
 				"cluster.x-k8s.io/cluster-name": cluster, "cluster.x-k8s.io/deployment-name": cluster + "-workers",
-				"cluster.x-k8s.io/set-name": name[:len(name)-2], "machine-template-hash": shop.Annotations["example.com/checksum"][:10],
+				"cluster.x-k8s.io/set-name": set, "machine-template-hash": shop.Annotations["example.com/checksum"][:10],
 			},
 			Annotations: map[string]string{"example.com/contact": shop.Annotations["example.com/contact"]},
 			Finalizers:  []string{"machine.cluster.x-k8s.io"},
