@@ -79,7 +79,7 @@ func (MachineSpec) Definition() kube.Definition {
 	return kube.Definition{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"}
 }
 
-// Machine is a Machine of Cluster API. A Machine has 3 to 4 KB.
+// Machine is a Machine of Cluster API. A Machine has 3 KB.
 type Machine = kube.CustomResource[MachineSpec, MachineStatus]
 
 // NewMachine returns the i-th Machine, as the controllers of Cluster API make one. Its name ends in i.
@@ -109,14 +109,14 @@ func NewMachine(i int) *Machine {
 		Status: MachineStatus{
 			Phase: "Running", NodeRef: MachineNode{Name: name}, ObservedGeneration: 1,
 			Initialization: MachineInitialization{InfrastructureProvisioned: true, BootstrapDataSecretCreated: true},
-			Addresses:      []MachineAddress{{"InternalIP", fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)}, {"Hostname", name}},
+			Addresses:      []MachineAddress{{"InternalIP", fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)}},
 			NodeInfo: &corev1.NodeSystemInfo{
 				MachineID: shop.Annotations["example.com/checksum"], Architecture: "amd64", OperatingSystem: "linux",
 				KernelVersion: "6.12.48", OSImage: "Example Linux 13", ContainerRuntimeVersion: "containerd://2.2.1", KubeletVersion: version,
 			},
 		},
 	}
-	for _, condition := range []string{"Available", "Ready", "UpToDate", "InfrastructureReady", "BootstrapConfigReady", "NodeHealthy"} {
+	for _, condition := range []string{"Available", "Ready"} {
 		kube.SetCondition(context.Background(), &m.Status.Conditions, m, condition, (i+len(condition))%11 > 0, condition,
 			"observed at "+version)
 	}
