@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
@@ -380,5 +381,106 @@ func TestOptionsWithoutCounterpart(t *testing.T) {
 	partial.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	if err := c.IndexField(t.Context(), partial, "x", func(client.Object) []string { return nil }); err == nil {
 		t.Error("an index of metadata is no error")
+	}
+}
+
+// Libraries such as the controllers of Cluster API ask an informer for its store, and wait until the store has the version
+// that they have written.
+func TestStoreOfInformer(t *testing.T) {
+	t.Parallel()
+	forBoth(t, func(t *testing.T, config *rest.Config, newCache ctrlcache.NewCacheFunc) {
+		ctx, namespace := t.Context(), yaretest.Shared(t).Namespace(t)
+		direct, err := client.New(config, client.Options{})
+		must(t, err)
+		c, err := newCache(config, ctrlcache.Options{})
+		must(t, err)
+		found, err := c.GetInformer(ctx, new(corev1.ConfigMap), ctrlcache.BlockUntilSynced(false))
+		must(t, err)
+		informer, ok := found.(toolscache.SharedIndexInformer)
+		if !ok {
+			t.Fatalf("the informer is a %T", found)
+		}
+		store := informer.GetStore()
+		if version := store.LastStoreSyncResourceVersion(); version != "" {
+			t.Errorf("before the start the store has the version %q", version)
+		}
+		start(t, c)
+		wanted := configMap(namespace, "a", "x")
+		must(t, direct.Create(ctx, wanted))
+		yaretest.Eventually(t, func() error {
+			switch order, err := resourceversion.CompareResourceVersion(store.LastStoreSyncResourceVersion(), wanted.ResourceVersion); {
+			case err != nil:
+				return err
+			case order < 0:
+				return errors.New("the store is behind")
+			}
+			return nil
+		})
+		got, exists, err := store.GetByKey(namespace + "/a")
+		if err != nil || !exists || got.(*corev1.ConfigMap).Data["owner"] != "x" {
+			t.Errorf("by its key: %v %v %v", got, exists, err)
+		}
+		if got, exists, err := store.Get(wanted); err != nil || !exists || got.(*corev1.ConfigMap).UID != wanted.UID {
+			t.Errorf("by the object: %v %v %v", got, exists, err)
+		}
+		if got, exists, err := store.GetByKey(namespace + "/none"); err != nil || exists {
+			t.Errorf("no object: %v %v", got, err)
+		}
+		if keys := store.ListKeys(); !slices.Contains(keys, namespace+"/a") {
+			t.Errorf("the keys are %v", keys)
+		}
+		if !slices.ContainsFunc(store.List(), func(o any) bool { return o.(*corev1.ConfigMap).UID == wanted.UID }) {
+			t.Error("the list lacks the object")
+		}
+	})
+}
+
+// The informer decodes an object once for its handlers and for the reads after an event. What one of them changes must not
+// show to another one.
+func TestObjectsOfEventsAreCopies(t *testing.T) {
+	t.Parallel()
+	ctx, namespace := t.Context(), yaretest.Shared(t).Namespace(t)
+	config := clientgo.ToREST(yaretest.Shared(t).Config())
+	direct, err := client.New(config, client.Options{})
+	must(t, err)
+	bridge, err := ctrl.ForConfig(config)
+	must(t, err)
+	c, err := bridge.NewCache(config, ctrlcache.Options{DefaultNamespaces: map[string]ctrlcache.Config{namespace: {}}})
+	must(t, err)
+	informer, err := c.GetInformer(ctx, new(corev1.ConfigMap), ctrlcache.BlockUntilSynced(false))
+	must(t, err)
+	seen := make(chan string, 100)
+	change := func(o any) string {
+		m := o.(*corev1.ConfigMap)
+		owner := m.Data["owner"]
+		m.Data["owner"] = "changed by a handler"
+		return owner
+	}
+	for range 2 {
+		_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			UpdateFunc: func(before, after any) {
+				if after.(*corev1.ConfigMap).Name == "a" {
+					seen <- change(before) + " to " + change(after)
+				}
+			},
+		})
+		must(t, err)
+	}
+	start(t, c)
+	object := configMap(namespace, "a", "0")
+	must(t, direct.Create(ctx, object))
+	for n := 1; n <= 3; n++ {
+		object.Data["owner"] = fmt.Sprint(n)
+		must(t, direct.Update(ctx, object))
+		for range 2 {
+			if got, want := <-seen, fmt.Sprintf("%d to %d", n-1, n); got != want {
+				t.Errorf("a handler has seen %q, and not %q", got, want)
+			}
+			var read corev1.ConfigMap
+			must(t, c.Get(ctx, client.ObjectKeyFromObject(object), &read))
+			if owner := change(&read); owner != fmt.Sprint(n) {
+				t.Errorf("a read after the update %d returned %q", n, owner)
+			}
+		}
 	}
 }

@@ -11,7 +11,7 @@
 //	})
 //
 // The cache keeps the objects as compressed bytes. It decodes an object when somebody reads it, and for the event
-// handlers. So it keeps no decoded objects.
+// handlers. It keeps the objects of the latest events decoded, 32 of each kind.
 //
 // The second step makes the manager a part of a program of yare, by [Manager]: see there.
 //
@@ -26,6 +26,7 @@
 //   - An object that does not fit its Go type is logged and left out. It does not stop its kind.
 //   - A transform of the cache is applied whenever an object is decoded. It cannot save memory: the bytes of the
 //     server are kept.
+//   - The informers are a toolscache.SharedIndexInformer. Their store can only be read, and decodes for each read.
 //   - The cache watches each representation of a kind by itself: whole objects, which typed and unstructured objects
 //     share, and metadata.
 //

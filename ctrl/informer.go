@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,7 +24,11 @@ import (
 // errStopped is the error of an informer that is removed, or whose cache has ended.
 var errStopped = errors.New("the informer has stopped: get another one from the cache")
 
-// informer hands the objects of a kind to event handlers. Its streams are open from start to stop.
+// errFixed is the error of a setting that an informer does not take.
+var errFixed = errors.New("the informers of yare take no transform and no handler of watch errors: set the transform in cache.Options")
+
+// informer hands the objects of a kind to event handlers. Its streams are open from start to stop. It is a
+// toolscache.SharedIndexInformer, because libraries ask the informers of controller-runtime for their stores.
 type informer struct {
 	kind       kind
 	selections []selectionOfKind
@@ -39,6 +44,7 @@ type informer struct {
 	streams  []*cache.Subscription
 	handlers map[*registration]struct{}
 	indexes  map[string]*index
+	recent   recentObjects
 	// stopped is closed by stop.
 	stopped chan struct{}
 	// workers are the goroutines of all handlers of the cache.
@@ -145,6 +151,24 @@ func (i *informer) decode(o cache.Object, n int) (client.Object, error) {
 	return i.decodeText(text, n)
 }
 
+// decodeRecent returns the object of a selection. It decodes the object once for several calls. The object belongs to the
+// caller.
+func (i *informer) decodeRecent(o cache.Object, n int) (client.Object, error) {
+	text, err := o.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	key := kube.Key{Namespace: o.Namespace, Name: o.Name}
+	if kept := i.recent.get(key, text); kept != nil {
+		return kept, nil
+	}
+	object, err := i.decodeText(text, n)
+	if err != nil {
+		return nil, err
+	}
+	return i.recent.add(key, text, object), nil
+}
+
 // decodeText returns the object of a selection that its JSON stands for.
 func (i *informer) decodeText(text []byte, n int) (client.Object, error) {
 	object, err := i.kind.decode(text)
@@ -161,6 +185,36 @@ func (i *informer) decodeText(text []byte, n int) (client.Object, error) {
 		return nil, fmt.Errorf("the transform of %s returned a %T, which is no object", i.kind.gvk, changed)
 	}
 	return transformed, nil
+}
+
+// decodeOrLog returns the object of a selection, by decodeRecent if isRecent. If the object does not fit its type,
+// decodeOrLog logs that and returns nil.
+func (i *informer) decodeOrLog(o cache.Object, n int, isRecent bool) client.Object {
+	decode := i.decode
+	if isRecent {
+		decode = i.decodeRecent
+	}
+	object, err := decode(o, n)
+	if err != nil {
+		i.log.Error(err, "an object is left out", "namespace", o.Namespace, "name", o.Name)
+		return nil
+	}
+	return object
+}
+
+// all hands the objects of all stores to yield, with the numbers of their selections.
+func (i *informer) all(yield func(n int, o cache.Object) bool) {
+	for n := range i.selections {
+		store := i.storeOf(n)
+		if store == nil {
+			return
+		}
+		for o := range store.All(cache.Filter{}) {
+			if !yield(n, o) {
+				return
+			}
+		}
+	}
 }
 
 // storeOf returns the store of a selection, or nil if the informer does not run.
@@ -311,9 +365,52 @@ func (i *informer) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegi
 }
 
 // AddIndexers returns an error: nobody could read by such an index.
-func (i *informer) AddIndexers(toolscache.Indexers) error {
-	return errors.New("the cache of yare has no indexers of client-go: use IndexField")
+func (i *informer) AddIndexers(toolscache.Indexers) error { return errNoIndexers }
+
+// GetStore returns the objects that the streams have shown.
+func (i *informer) GetStore() toolscache.Store { return indexer{i} }
+
+// GetIndexer returns the objects that the streams have shown. It has no index.
+func (i *informer) GetIndexer() toolscache.Indexer { return indexer{i} }
+
+// GetController returns the informer itself.
+func (i *informer) GetController() toolscache.Controller { return i }
+
+// Run waits until the informer has stopped or stop is closed: the cache runs the informer.
+func (i *informer) Run(stop <-chan struct{}) {
+	select {
+	case <-stop:
+	case <-i.stopped:
+	}
 }
+
+// RunWithContext waits until the informer has stopped or ctx ends: the cache runs the informer.
+func (i *informer) RunWithContext(ctx context.Context) { i.Run(ctx.Done()) }
+
+// LastSyncResourceVersion returns the version that all streams have reached, or "" before they are listed.
+func (i *informer) LastSyncResourceVersion() (lowest string) {
+	for n := range i.selections {
+		store := i.storeOf(n)
+		if store == nil || store.Version() == "" {
+			return ""
+		}
+		if order, err := resourceversion.CompareResourceVersion(store.Version(), lowest); n == 0 || err == nil && order < 0 {
+			lowest = store.Version()
+		}
+	}
+	return lowest
+}
+
+// SetWatchErrorHandler returns an error, because the streams repeat watches by their own rules.
+func (i *informer) SetWatchErrorHandler(toolscache.WatchErrorHandler) error { return errFixed }
+
+// SetWatchErrorHandlerWithContext returns an error, because the streams repeat watches by their own rules.
+func (i *informer) SetWatchErrorHandlerWithContext(toolscache.WatchErrorHandlerWithContext) error {
+	return errFixed
+}
+
+// SetTransform returns an error, because the options of the cache have the transform.
+func (i *informer) SetTransform(toolscache.TransformFunc) error { return errFixed }
 
 // HasSynced reports whether all streams are listed.
 func (i *informer) HasSynced() bool { return toolscache.IsDone(i.synced) }

@@ -119,11 +119,13 @@ func (r *registration) hasEnded() bool {
 func (r *registration) handle(e event) {
 	switch e.Type {
 	case cache.Added:
-		if object := r.decode(e.AfterObject(), e.selection); object != nil {
+		// The initial objects may be many, and only the latest ones are kept.
+		if object := r.informer.decodeOrLog(e.AfterObject(), e.selection, !e.Initial); object != nil {
 			r.handler.OnAdd(object, e.Initial)
 		}
 	case cache.Modified:
-		before, after := r.decode(e.BeforeObject(), e.selection), r.decode(e.AfterObject(), e.selection)
+		before := r.informer.decodeOrLog(e.BeforeObject(), e.selection, true)
+		after := r.informer.decodeOrLog(e.AfterObject(), e.selection, true)
 		switch {
 		case after == nil:
 		case before == nil:
@@ -132,7 +134,7 @@ func (r *registration) handle(e event) {
 			r.handler.OnUpdate(before, after)
 		}
 	case cache.Deleted:
-		object := r.decode(e.BeforeObject(), e.selection)
+		object := r.informer.decodeOrLog(e.BeforeObject(), e.selection, false)
 		switch {
 		case object == nil:
 		case e.Missed:
@@ -146,30 +148,14 @@ func (r *registration) handle(e event) {
 	}
 }
 
-// decode returns an object, or nil if it does not fit its type.
-func (r *registration) decode(o cache.Object, selection int) client.Object {
-	object, err := r.informer.decode(o, selection)
-	if err != nil {
-		r.informer.log.Error(err, "an object is left out", "namespace", o.Namespace, "name", o.Name)
-		return nil
-	}
-	return object
-}
-
 // resync hands out all objects as updates without a difference.
 func (r *registration) resync() {
-	for n := range r.informer.selections {
-		store := r.informer.storeOf(n)
-		if store == nil {
+	for n, o := range r.informer.all {
+		if r.hasEnded() {
 			return
 		}
-		for o := range store.All(cache.Filter{}) {
-			if r.hasEnded() {
-				return
-			}
-			if object := r.decode(o, n); object != nil {
-				r.handler.OnUpdate(object, object)
-			}
+		if object := r.informer.decodeOrLog(o, n, false); object != nil {
+			r.handler.OnUpdate(object, object)
 		}
 	}
 }

@@ -35,7 +35,7 @@ type cluster struct {
 // startCluster starts a control plane for a row, with the kinds and the namespaces of the workload.
 func startCluster(ctx context.Context, source string, r row) (*cluster, error) {
 	nodes := 1
-	if r.work != "shops" {
+	if r.work == "pods" || r.work == "webapps" {
 		// A simulated node takes 110 Pods, and a WebApp has two on average. A control plane has 64 nodes at most.
 		nodes = min(nodes+r.objects/40, 64)
 	}
@@ -83,6 +83,8 @@ func (c *cluster) fill(ctx context.Context, n int) error {
 			switch c.work {
 			case "shops":
 				return workload.Create(ctx, c.client, i)
+			case "machines":
+				return workload.CreateMachine(ctx, c.client, i)
 			case "pods":
 				pod := workload.NewPod(i)
 				_, err := kube.Namespaced[corev1.Pod](c.client, pod.Namespace).Create(ctx, pod)

@@ -21,7 +21,11 @@ func TestClusterManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	crds, err := crd.From(shop, webApp)
+	machine, err := kube.TypeOf[workload.Machine]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	crds, err := crd.From(shop, webApp, machine)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,6 +112,9 @@ func (j *job) serve(ctx context.Context) error {
 			return err
 		}
 		j.kubeconfig, j.update = b.cluster.plane.Kubeconfig(), updateShop(b.cluster.client)
+		if j.row.work == "machines" {
+			j.update = updateMachine(b.cluster.client)
+		}
 	}
 	if j.round > 0 {
 		return nil
@@ -167,6 +170,9 @@ func (j *job) start(ctx context.Context) (err error) {
 		env = append(env, "BENCH_COUNT=1")
 	}
 	command := []string{j.program.path}
+	if j.row.work == "machines" {
+		command[0] += "-machines"
+	}
 	if j.program.toolkit == yare && !j.row.isUnled {
 		args, more, err := j.program.installation(ctx, env, name)
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 type program struct {
 	name    string
 	toolkit string
-	// env is the environment variable that makes the variant, and feature the cargo feature.
+	// env is the environment variable that makes the variant, and feature the cargo feature or the build tag.
 	env, feature string
 	path         string
 	// root is the checkout of the library.
@@ -45,6 +45,7 @@ func allPrograms() []*program {
 		{name: yareBase, toolkit: yare},
 		{name: controllerRuntime, toolkit: controllerRuntime},
 		{name: controllerRuntime + "-tuned", toolkit: controllerRuntime, env: "BENCH_TUNED=1"},
+		{name: controllerRuntime + "-on-yare", toolkit: controllerRuntime, feature: "yare"},
 		{name: kubeRS, toolkit: kubeRS},
 		{name: kubeRS + "-tuned", toolkit: kubeRS, feature: "tuned"},
 	}
@@ -78,6 +79,9 @@ func (p *program) build(ctx context.Context, o options, dir string) error {
 	switch {
 	case p.toolkit == kubeRS: // both variants have the same path in the folder of cargo
 		script = `cargo build --release --locked --features "$1" && cp "${CARGO_TARGET_DIR:-target}/release/kubers" "$0"`
+	case p.toolkit == controllerRuntime: // the types of Cluster API would make the operator of all other rows larger
+		script = `for each in "" machines; do
+			go build -tags "$1,$each" -trimpath -ldflags="-s -w" -o "$0${each:+-$each}" . || exit; done`
 	case p.name == yareBase:
 		p.root = o.base
 		script = `sed "s|=> ../..$|=> $(cd "$2" && pwd)|" ../go.mod >"$0.mod" && cat ../go.sum "$2/go.sum" >"$0.sum" && ` +

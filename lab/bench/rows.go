@@ -20,7 +20,7 @@ type row struct {
 	// title is the title in the report, with the number of objects.
 	title   string
 	objects int
-	// work is what the programs reconcile: shops, pods or webapps. It is empty if no program runs.
+	// work is what the programs reconcile: shops, pods, webapps or machines. It is empty if no program runs.
 	work string
 	// toolkits are those that take part. Default: all.
 	toolkits []string
@@ -69,6 +69,14 @@ func allRows() []row {
 			isReplayed: true,
 		},
 		{name: "pods", title: "%d Pods", objects: 5000, work: "pods", hasRest: true},
+		{
+			name: "machines", title: "%d Machines of Cluster API of 3 KB", objects: 20_000, work: "machines", hasRest: true,
+			toolkits: []string{controllerRuntime},
+		},
+		{
+			name: "machine-updates", title: "%d updates of Machines of Cluster API at a fixed rate", objects: 20_000, work: "machines",
+			group: 1, toolkits: []string{controllerRuntime},
+		},
 		{name: "webapps", title: "%d WebApps: a Deployment and a status by server-side apply", objects: 100, work: "webapps"},
 		{name: "webhook", title: "One call of a webhook, in %d calls", objects: 5000, benchmark: "WebhookCall"},
 		{name: "conversion", title: "One conversion of an object, in %d calls", objects: 5000, benchmark: "ConversionCall"},

@@ -15,7 +15,7 @@ import (
 	"github.com/yare-go/yare/lab/bench/internal/workload"
 )
 
-// updateWriter makes the update of the i-th Shop. The number and the order are those of [replay.Store.UpdateEvent].
+// updateWriter makes the update of the i-th object. The number and the order are those of [replay.Store.UpdateEvent].
 type updateWriter func(ctx context.Context, i, number, order int) (write, error)
 
 // write is one update: when it was sent, when its answer came, and the version in the answer.
@@ -39,22 +39,35 @@ func updateShop(client *kube.Client) updateWriter {
 	return func(ctx context.Context, i, number, _ int) (write, error) {
 		shop := workload.NewShop(i)
 		release := fmt.Sprintf("%d.%d", number, i%10)
-		patch := kube.MergePatch(map[string]any{
-			"metadata": map[string]any{"annotations": map[string]any{"example.com/release": release}},
-			"spec":     map[string]any{"image": shop.Spec.Image + "-" + release},
-		})
-		w := write{sent: time.Now()}
-		made, err := kube.Namespaced[workload.Shop](client, shop.Namespace).Patch(ctx, shop.Name, patch)
-		if err != nil {
-			return w, err
-		}
-		w.answered = time.Now()
-		w.version, err = strconv.ParseInt(made.ResourceVersion, 10, 64)
-		return w, err
+		return patch(ctx, kube.Namespaced[workload.Shop](client, shop.Namespace), shop.Name, release,
+			map[string]any{"image": shop.Spec.Image + "-" + release})
 	}
 }
 
-// writeUpdates updates each Shop once, in groups at a fixed rate. Each number has an order of the Shops of its own. A
+// updateMachine returns a writer that gives a Machine another annotation and another version.
+func updateMachine(client *kube.Client) updateWriter {
+	return func(ctx context.Context, i, number, _ int) (write, error) {
+		machine := workload.NewMachine(i)
+		return patch(ctx, kube.Namespaced[workload.Machine](client, machine.Namespace), machine.Name,
+			fmt.Sprintf("%d.%d", number, i%10), map[string]any{"version": fmt.Sprintf("v1.40.%d", number)})
+	}
+}
+
+// patch gives an object another spec, and an annotation with its release.
+func patch[T any](ctx context.Context, api kube.API[T], name, release string, spec map[string]any) (write, error) {
+	w := write{sent: time.Now()}
+	made, err := api.Patch(ctx, name, kube.MergePatch(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{"example.com/release": release}}, "spec": spec,
+	}))
+	if err != nil {
+		return w, err
+	}
+	w.answered = time.Now()
+	w.version, err = strconv.ParseInt(api.Object(made).GetResourceVersion(), 10, 64)
+	return w, err
+}
+
+// writeUpdates updates each object once, in groups at a fixed rate. Each number has its own order of the objects. A
 // slow server makes the rate lower, because no more than 64 updates are under way.
 func writeUpdates(ctx context.Context, update updateWriter, r row, rate, number int) ([]write, error) {
 	writes := make([]write, r.objects)

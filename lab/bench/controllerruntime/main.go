@@ -1,8 +1,9 @@
 // Command controllerruntime is the operator of the comparison, written with controller-runtime.
 // BENCH_WORK names what it reconciles: Shops and Pods without writes, or WebApps. BENCH_TUNED
 // drops managedFields before objects are cached, as the documentation of controller-runtime
-// advises, and ignores changes of the status of WebApps. The command is a module of its own, so that
-// yare does not depend on controller-runtime.
+// advises, and ignores changes of the status of WebApps. The build tag yare makes the program read from the cache of
+// yare, and write by its client. The build tag machines adds the Machines of Cluster API. The command is a module of its
+// own, so that yare does not depend on controller-runtime.
 package main
 
 import (
@@ -58,6 +59,9 @@ func run() error {
 		LeaderElectionID:        os.Getenv("BENCH_LEASE"),
 		LeaderElectionNamespace: "default",
 	}
+	if options.NewCache, options.NewClient, err = cacheAndClient(config); err != nil {
+		return err
+	}
 	tuned := os.Getenv("BENCH_TUNED") != ""
 	if tuned {
 		options.Cache.DefaultTransform = cache.TransformStripManagedFields()
@@ -71,10 +75,15 @@ func run() error {
 		err = readAll(manager, func() client.Object { return new(Shop) })
 	case "pods":
 		err = readAll(manager, func() client.Object { return new(corev1.Pod) })
+	case "machines":
+		err = addMachines(scheme)
+		if err == nil {
+			err = readAll(manager, newMachine)
+		}
 	case "webapps":
 		err = (&webAppReconciler{Client: manager.GetClient()}).setUp(manager, tuned)
 	default:
-		err = fmt.Errorf("BENCH_WORK is %q: use shops, pods or webapps", work)
+		err = fmt.Errorf("BENCH_WORK is %q: use shops, pods, machines or webapps", work)
 	}
 	err = errors.Join(err, manager.AddHealthzCheck("healthz", healthz.Ping), manager.AddReadyzCheck("readyz", healthz.Ping))
 	if err != nil {

@@ -107,14 +107,20 @@ func NewShop(i int) *Shop {
 
 // Create applies the i-th Shop and its status, as two field managers.
 func Create(ctx context.Context, client *kube.Client, i int) error {
-	s := NewShop(i)
-	status := s.Status
-	made, err := kube.Apply(ctx, client.WithFieldManager("gitops"), s)
+	return create(ctx, client, "gitops", "shop-operator", NewShop(i))
+}
+
+// create applies an object as one field manager, and its status as another one.
+func create[S kube.Defined, T any](
+	ctx context.Context, client *kube.Client, manager, statusManager string, o *kube.CustomResource[S, T],
+) error {
+	status := o.Status
+	made, err := kube.Apply(ctx, client.WithFieldManager(manager), o)
 	if err != nil {
 		return err
 	}
 	made.Status = status
-	return client.WithFieldManager("shop-operator").ApplyStatus(ctx, made)
+	return client.WithFieldManager(statusManager).ApplyStatus(ctx, made)
 }
 
 // NewPod returns the i-th Pod. Its name ends in i. A Pod that runs has 4 to 5 KB.
