@@ -66,10 +66,10 @@ var layers = map[string][]string{
 	// It reduces objects to the fields of a type.
 	"internal/jsonscan/projection": {"internal/jsonscan"},
 
-	"kube/wire": {"internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson"},
-	"kube":      {"internal/ident", "internal/clock", "internal/jsonscan", "kube/wire", "kube/internal/jsonplan", "internal/jsonscan/kubejson", "kube/internal/kubeconfig", "kube/internal/builtin", "kube/internal/plural", "internal/jsonscan/projection"},
+	"kube/wire":      {"internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson"},
+	"kube":           {"internal/ident", "internal/clock", "internal/jsonscan", "kube/wire", "kube/internal/jsonplan", "internal/jsonscan/kubejson", "kube/internal/kubeconfig", "kube/internal/builtin", "kube/internal/plural", "internal/jsonscan/projection"},
 	"kube/readiness": {"kube", "kube/internal/builtin"},
-	"crd":       {"kube", "kube/wire", "internal/ident"},
+	"crd":            {"kube", "kube/wire", "internal/ident"},
 	// It follows streams, and returns changes as bytes.
 	"internal/follow": {"kube", "kube/wire", "internal/jsonscan", "internal/ident", "internal/clock"},
 	"watch":           {"kube", "kube/wire", "internal/follow"},
