@@ -14,7 +14,7 @@ import (
 // SetCondition sets the condition of that type, by the Kubernetes API conventions. Its status is
 // True if holds is true, else False. The time of the last transition stays unless the status
 // changes, so that a status comes to rest. The condition records the generation of owner that it
-// was observed at.
+// was observed at. SetCondition reports whether it has changed the conditions, such as for an event or a log line.
 //
 // The message is for people. It can be the text of any error: SetCondition cuts a message that has more than 32,768
 // bytes, and ends it with "…". Otherwise the server would refuse the whole status. The type and the reason are for
@@ -28,7 +28,7 @@ import (
 func SetCondition(
 	ctx context.Context, conditions *[]metav1.Condition, owner Object, conditionType string, holds bool,
 	reason, message string,
-) {
+) (changed bool) {
 	now := metav1.Condition{
 		Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: cutMessage(message),
 		ObservedGeneration: owner.GetGeneration(),
@@ -45,9 +45,10 @@ func SetCondition(
 			now.LastTransitionTime = before.LastTransitionTime
 		}
 		(*conditions)[i] = now
-		return
+		return now != before
 	}
 	*conditions = append(*conditions, now)
+	return true
 }
 
 // maxMessage is how many bytes the message of a condition may have. Schemas count characters, and the validation of

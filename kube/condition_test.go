@@ -39,6 +39,25 @@ func TestConditionHasTheTimeOfTheReconcile(t *testing.T) {
 	}
 }
 
+// Authors compared conditions by hand to find out whether something had changed, and the pointers that they kept changed
+// too.
+func TestConditionReportsChanges(t *testing.T) {
+	t.Parallel()
+	var conditions []metav1.Condition
+	owner := &corev1.Pod{}
+	for _, step := range []struct {
+		generation int64
+		holds      bool
+		message    string
+		want       bool
+	}{{1, false, "no", true}, {1, false, "no", false}, {1, false, "not yet", true}, {2, false, "not yet", true}, {2, true, "not yet", true}, {2, true, "not yet", false}} {
+		owner.Generation = step.generation
+		if got := kube.SetCondition(t.Context(), &conditions, owner, "Ready", step.holds, "Because", step.message); got != step.want {
+			t.Errorf("%+v: reported %t", step, got)
+		}
+	}
+}
+
 // Bug: a message of more than 32,768 bytes, such as an error with a log in it, made the server refuse the whole status.
 func TestLongMessageOfACondition(t *testing.T) {
 	t.Parallel()
