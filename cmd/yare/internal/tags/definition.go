@@ -101,7 +101,7 @@ func (d *definition) add(m marker, kind string) (lost string, ok bool) {
 		return "", true
 	}
 	if args, ok := m.args(validation + "XValidation"); ok {
-		directives, _, reason := ruleOf(m, args)
+		directives, _, reason := ruleOf(args)
 		d.rules = append(d.rules, directives...)
 		return reason, true
 	}

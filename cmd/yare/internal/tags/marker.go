@@ -102,7 +102,7 @@ func directivesOf(m marker, isList bool) (all []directive, remains, reason strin
 	stays := func(why string) ([]directive, string, string) { return nil, m.text, why }
 	name := m.name
 	if args, ok := m.args(validation + "XValidation"); ok {
-		return ruleOf(m, args)
+		return ruleOf(args)
 	}
 	scope := ""
 	if rest, ok := strings.CutPrefix(name, validation); ok {
@@ -178,8 +178,8 @@ func isOfDefinition(m marker) bool {
 	return len(directives) > 0 || reason != isNoMatter || strings.HasPrefix(m.name, "kubebuilder:")
 }
 
-// ruleOf returns the directives of a marker XValidation. What a rule of yare has not stays.
-func ruleOf(m marker, args map[string]string) (all []directive, remains, reason string) {
+// ruleOf returns the directives of a marker XValidation with these arguments. What a rule of yare has not stays.
+func ruleOf(args map[string]string) (all []directive, remains, reason string) {
 	if rule := args["rule"]; rule != "" {
 		all = append(all, directive{"rule", rule, true})
 		if message := strings.TrimSpace(args["message"]); message != "" {
