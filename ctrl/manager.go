@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/yare-go/yare/controller"
@@ -87,6 +88,7 @@ func (p managerPart) run(ctx context.Context, rt *controller.Runtime) error {
 	if o.Logger.IsZero() {
 		o.Logger = logr.FromSlogHandler(rt.Log.Handler())
 	}
+	logf.SetLogger(o.Logger) // the packages of controller-runtime, such as webhook, log by their own default
 	if o.Cache.DefaultNamespaces == nil {
 		o.Cache.DefaultNamespaces = namespacesOf(rt.Client)
 	}

@@ -452,7 +452,7 @@ func TestReconcilerOnTheEngine(t *testing.T) {
 	must(t, configMaps.Delete(t.Context(), "child"))
 	r.results <- reconcile.Result{RequeueAfter: time.Millisecond}
 	next("reconciled, foreign child false")
-	r.results <- reconcile.Result{Requeue: true} //nolint:staticcheck // reconcilers still set it
+	r.results <- reconcile.Result{Requeue: true}
 	next("reconciled, foreign child false")
 	r.errs <- reconcile.TerminalError(errors.New("wrong"))
 	_, err = batches.Patch(t.Context(), "b", kube.MergePatch(map[string]any{"spec": map[string]any{"runs": 4}}))

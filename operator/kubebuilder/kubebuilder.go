@@ -28,6 +28,7 @@ import (
 //	--metrics-bind-address                              --listen-secure; --listen with --metrics-secure=false
 //	--metrics-cert-path, -name, -key                    --tls-cert, --tls-key
 //	--webhook-cert-path, -name, -key                    --webhook-cert, --webhook-key, and --webhooks=:9443
+//	--webhook-port                                      --webhooks
 //	--zap-log-level, --zap-devel                        -v
 //
 // The others of --zap-* and --enable-http2 are left out, with a warning if they ask for something that the program does
@@ -39,8 +40,11 @@ import (
 //
 // Each warning is a line on the standard error stream. A value that is not valid ends the process with the status 2.
 // The program has no flags of these names in package operator's Program.
-func AcceptFlags() {
-	args, warnings, err := translate(os.Args[1:])
+//
+// own are the names of flags that the program has itself, such as webhook-cert-path for the webhooks of a manager of
+// controller-runtime. They stay as they are.
+func AcceptFlags(own ...string) {
+	args, warnings, err := translate(os.Args[1:], own)
 	for _, warning := range warnings {
 		fmt.Fprintln(os.Stderr, "warning:", warning)
 	}
@@ -51,15 +55,15 @@ func AcceptFlags() {
 	os.Args = append(os.Args[:1:1], args...)
 }
 
-// translate returns args with flags of package operator in place of those of the scaffold.
-func translate(args []string) (translated, warnings []string, err error) {
+// translate returns args with flags of package operator in place of those of the scaffold, but for own.
+func translate(args, own []string) (translated, warnings []string, err error) {
 	var t translation
 	for len(args) > 0 && args[0] != "--" {
 		arg := args[0]
 		args = args[1:]
 		name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		target, isKnown := t.target(name)
-		if !isKnown || !strings.HasPrefix(arg, "-") {
+		if !isKnown || !strings.HasPrefix(arg, "-") || slices.Contains(own, name) {
 			t.rest = append(t.rest, arg)
 			continue
 		}
@@ -91,7 +95,7 @@ type translation struct {
 	leaderElect, leaseName, leaseNamespace              string
 	probes, metrics, metricsSecure                      string
 	metricsFolder, metricsCert, metricsKey              string
-	webhookFolder, webhookCert, webhookKey              string
+	webhookPort, webhookFolder, webhookCert, webhookKey string
 	zapDevel, zapLevel, zapEncoder, zapStacks, zapTimes string
 	http2                                               string
 
@@ -105,7 +109,7 @@ func (t *translation) target(name string) (field *string, isKnown bool) {
 		"leader-elect": &t.leaderElect, "leader-election-id": &t.leaseName, "leader-election-namespace": &t.leaseNamespace,
 		"health-probe-bind-address": &t.probes, "metrics-bind-address": &t.metrics, "metrics-secure": &t.metricsSecure,
 		"metrics-cert-path": &t.metricsFolder, "metrics-cert-name": &t.metricsCert, "metrics-cert-key": &t.metricsKey,
-		"webhook-cert-path": &t.webhookFolder, "webhook-cert-name": &t.webhookCert, "webhook-cert-key": &t.webhookKey,
+		"webhook-port": &t.webhookPort, "webhook-cert-path": &t.webhookFolder, "webhook-cert-name": &t.webhookCert, "webhook-cert-key": &t.webhookKey,
 		"zap-devel": &t.zapDevel, "zap-log-level": &t.zapLevel, "zap-encoder": &t.zapEncoder,
 		"zap-stacktrace-level": &t.zapStacks, "zap-time-encoding": &t.zapTimes, "enable-http2": &t.http2,
 	}[name]
@@ -123,13 +127,13 @@ func (t *translation) finish() error {
 		t.add("listen-probes", t.probes)
 	}
 	t.translateMetrics()
+	if hasAddress := slices.ContainsFunc(t.rest, func(arg string) bool {
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		return name == "webhooks"
+	}); !hasAddress && t.webhookPort+t.webhookFolder != "" {
+		t.add("webhooks", ":"+cmp.Or(t.webhookPort, "9443")) // where the scaffold serves
+	}
 	if t.webhookFolder != "" {
-		if !slices.ContainsFunc(t.rest, func(arg string) bool {
-			name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-			return name == "webhooks"
-		}) {
-			t.add("webhooks", ":9443") // where the scaffold serves
-		}
 		t.add("webhook-cert", path.Join(t.webhookFolder, cmp.Or(t.webhookCert, "tls.crt")))
 		t.add("webhook-key", path.Join(t.webhookFolder, cmp.Or(t.webhookKey, "tls.key")))
 	}

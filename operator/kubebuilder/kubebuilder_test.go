@@ -22,6 +22,8 @@ func TestTranslate(t *testing.T) {
 		{"--metrics-cert-path=/c", "", "no metrics are served"},
 		{"--webhook-cert-path=/tmp/certs", "--webhooks=:9443 --webhook-cert=/tmp/certs/tls.crt --webhook-key=/tmp/certs/tls.key", ""},
 		{"--webhooks=:1 --webhook-cert-path=/c --webhook-cert-key=k", "--webhooks=:1 --webhook-cert=/c/tls.crt --webhook-key=/c/k", ""},
+		{"--webhook-port=9444", "--webhooks=:9444", ""},
+		{"--webhook-port 9444 --webhook-cert-path=/c", "--webhooks=:9444 --webhook-cert=/c/tls.crt --webhook-key=/c/tls.key", ""},
 		{"--zap-devel", "--v=true", ""},
 		{"--zap-devel --zap-log-level=info", "", ""},
 		{"-zap-log-level 4 -zap-encoder=json", "--v=4", ""},
@@ -32,7 +34,7 @@ func TestTranslate(t *testing.T) {
 		{"manifests --image a:1 --leader-elect", "manifests --image a:1 --leader-elect=true", ""},
 		{"run --bucket b -- --zap-devel", "run --bucket b -- --zap-devel", ""},
 	} {
-		got, warnings, err := translate(strings.Fields(test.args))
+		got, warnings, err := translate(strings.Fields(test.args), nil)
 		if text := strings.Join(got, " "); err != nil || text != test.want {
 			t.Errorf("%s: got %s, error %v, want %s", test.args, text, err, test.want)
 		}
@@ -40,11 +42,15 @@ func TestTranslate(t *testing.T) {
 			t.Errorf("%s: warnings %q, want %q", test.args, warnings, test.warning)
 		}
 	}
+	own, _, err := translate(strings.Fields("--webhook-cert-path /c --webhook-port=1 --zap-devel"), []string{"webhook-cert-path", "webhook-port"})
+	if text := strings.Join(own, " "); err != nil || text != "--webhook-cert-path /c --webhook-port=1 --v=true" {
+		t.Errorf("flags of the program itself: %s, error %v", text, err)
+	}
 	for args, want := range map[string]string{
 		"--metrics-secure=perhaps": "write true or false", "--metrics-bind-address": "has no value",
 		"--zap-log-level=loud": "write debug, info", "--zap-encoder=xml": "write json or console",
 	} {
-		if _, _, err := translate(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := translate(strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", args, err, want)
 		}
 	}

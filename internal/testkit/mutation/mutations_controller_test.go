@@ -43,7 +43,7 @@ func controllerMutations() []mutation {
 		{73, 17, "controller", "reconciler.cleanUp", `_err != nil || !_cleanup._isDone`, `_err != nil`},
 		{74, 17, "controller", "dispatcher.isAccepted", `(isDeletionStep(_change) || _EndsPause)`, `_EndsPause`},
 		{75, 17, "controller", "finalizers.isHandled", `_Named || _f.isRetired(_name)`, `true`},
-		{76, 17, "controller", "reconciler.reconcile", `_found == selected && _obj.GetDeletionTimestamp() == nil && _Pause.isOn(_obj)`, `_found == selected && _Pause.isOn(_obj)`},
+		{76, 17, "controller", "reconciler.reconcile", `!_rec.result.Cleanup && _Pause.isOn(_obj)`, `_Pause.isOn(_obj)`},
 
 		{77, 18, "controller", "engine.end", `time.After(_e._configuration._grace)`, `time.After(100 * _e._configuration._grace)`},
 		{78, 18, "controller", "engine.run", `context.WithoutCancel(_ctx)`, `_ctx`},

@@ -18,7 +18,7 @@ func unreadyReason(object unstructured.Unstructured, definitions []unstructured.
 		return ""
 	case readiness.Unknown:
 	case readiness.Progressing, readiness.Failed:
-		return r.Reason + ": " + r.Message
+		return r.Message + " (" + r.Reason + ")"
 	}
 	field := readinessField(object, definitions)
 	status, _, _ := unstructured.NestedMap(object.Object, "status")

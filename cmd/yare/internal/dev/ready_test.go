@@ -31,7 +31,7 @@ spec:
 		{"an old status", "kind: WebApp\nmetadata: {generation: 3}\nstatus: {ready: true, observedGeneration: 2}\n", "newest generation has not been looked at"},
 		{"being deleted", "kind: WebApp\nmetadata: {deletionTimestamp: 2026-01-01T00:00:00Z}\nstatus: {ready: true}\n", "being deleted"},
 		{"a condition", "kind: Thing\nstatus: {conditions: [{type: Ready, status: 'True'}]}\n", ""},
-		{"a false condition", "kind: Thing\nstatus: {conditions: [{type: Available, status: 'False', reason: NoDisk}]}\n", "NoDisk: the condition Available is False"},
+		{"a false condition", "kind: Thing\nstatus: {conditions: [{type: Available, status: 'False', reason: NoDisk}]}\n", "the condition Available is False (NoDisk)"},
 		{"another condition", "kind: Thing\nstatus: {conditions: [{type: Synced, status: 'False'}]}\n", ""},
 		{"a new deployment", deployment + "{}\n", "0 of 3 pods are updated"},
 		{"a rollout", deployment + "{observedGeneration: 2, replicas: 4, updatedReplicas: 3, availableReplicas: 4}\n", "3 of 3 pods are updated, 4 available"},

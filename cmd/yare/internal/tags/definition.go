@@ -106,7 +106,6 @@ func (d *definition) add(m marker, kind string) (lost string, ok bool) {
 		return reason, true
 	}
 	switch m.name {
-	case prefix + "object:root": // controller-gen takes each struct with this metadata for a kind
 	case prefix + "subresource:status":
 		d.hasStatus = true
 	case prefix + "storageversion":

@@ -201,6 +201,7 @@ func (App) Definition() kube.Definition {
 		`			{Name: "A", Type: "string", JSONPath: ".spec.way.a", Description: "an A", Wide: true},` + "\n",
 		`			".spec.way.a": "selectable",` + "\n", `			"x": "y",` + "\n", `			{Rule: "self.metadata.name != 'x'"},` + "\n",
 		"// +kubebuilder:object:root=true\n\n// AppList is a list.",
+		"// +kubebuilder:object:root=true\n\n// App is an application.", // the generated methods stay
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the text lacks\n%s", want)
