@@ -11,7 +11,7 @@
 //	})
 //
 // The cache keeps the objects as compressed bytes. It decodes an object when somebody reads it, and for the event
-// handlers. It keeps the objects of the latest events decoded, 32 of each kind.
+// handlers. So it keeps no decoded objects.
 //
 // The second step makes the manager a part of a program of yare, by [Manager]: see there.
 //

@@ -24,7 +24,7 @@ func (x indexer) LastStoreSyncResourceVersion() string { return x.informer.LastS
 func (x indexer) List() []any {
 	all := []any{}
 	for n, o := range x.informer.all {
-		if object := x.informer.decodeOrLog(o, n, false); object != nil {
+		if object := x.informer.decodeOrLog(o, n); object != nil {
 			all = append(all, object)
 		}
 	}

@@ -44,7 +44,6 @@ type informer struct {
 	streams  []*cache.Subscription
 	handlers map[*registration]struct{}
 	indexes  map[string]*index
-	recent   recentObjects
 	// stopped is closed by stop.
 	stopped chan struct{}
 	// workers are the goroutines of all handlers of the cache.
@@ -151,24 +150,6 @@ func (i *informer) decode(o cache.Object, n int) (client.Object, error) {
 	return i.decodeText(text, n)
 }
 
-// decodeRecent returns the object of a selection. It decodes the object once for several calls. The object belongs to the
-// caller.
-func (i *informer) decodeRecent(o cache.Object, n int) (client.Object, error) {
-	text, err := o.Bytes()
-	if err != nil {
-		return nil, err
-	}
-	key := kube.Key{Namespace: o.Namespace, Name: o.Name}
-	if kept := i.recent.get(key, text); kept != nil {
-		return kept, nil
-	}
-	object, err := i.decodeText(text, n)
-	if err != nil {
-		return nil, err
-	}
-	return i.recent.add(key, text, object), nil
-}
-
 // decodeText returns the object of a selection that its JSON stands for.
 func (i *informer) decodeText(text []byte, n int) (client.Object, error) {
 	object, err := i.kind.decode(text)
@@ -187,14 +168,9 @@ func (i *informer) decodeText(text []byte, n int) (client.Object, error) {
 	return transformed, nil
 }
 
-// decodeOrLog returns the object of a selection, by decodeRecent if isRecent. If the object does not fit its type,
-// decodeOrLog logs that and returns nil.
-func (i *informer) decodeOrLog(o cache.Object, n int, isRecent bool) client.Object {
-	decode := i.decode
-	if isRecent {
-		decode = i.decodeRecent
-	}
-	object, err := decode(o, n)
+// decodeOrLog returns the object of a selection. If the object does not fit its type, decodeOrLog logs that and returns nil.
+func (i *informer) decodeOrLog(o cache.Object, n int) client.Object {
+	object, err := i.decode(o, n)
 	if err != nil {
 		i.log.Error(err, "an object is left out", "namespace", o.Namespace, "name", o.Name)
 		return nil

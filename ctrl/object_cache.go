@@ -276,13 +276,11 @@ func (c *objectCache) Get(ctx context.Context, key client.ObjectKey, into client
 	case err != nil:
 		return err
 	}
-	object := i.recent.get(kube.Key{Namespace: key.Namespace, Name: key.Name}, response.Body)
-	if object == nil {
-		if object, err = i.decodeText(response.Body, n); err != nil {
-			return err
-		}
-	}
-	if !i.selects(n, object) {
+	object, err := i.decodeText(response.Body, n)
+	switch {
+	case err != nil:
+		return err
+	case !i.selects(n, object):
 		return notFound
 	}
 	return set(into, object)

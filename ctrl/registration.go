@@ -119,13 +119,11 @@ func (r *registration) hasEnded() bool {
 func (r *registration) handle(e event) {
 	switch e.Type {
 	case cache.Added:
-		// The initial objects may be many, and only the latest ones are kept.
-		if object := r.informer.decodeOrLog(e.AfterObject(), e.selection, !e.Initial); object != nil {
+		if object := r.informer.decodeOrLog(e.AfterObject(), e.selection); object != nil {
 			r.handler.OnAdd(object, e.Initial)
 		}
 	case cache.Modified:
-		before := r.informer.decodeOrLog(e.BeforeObject(), e.selection, true)
-		after := r.informer.decodeOrLog(e.AfterObject(), e.selection, true)
+		before, after := r.informer.decodeOrLog(e.BeforeObject(), e.selection), r.informer.decodeOrLog(e.AfterObject(), e.selection)
 		switch {
 		case after == nil:
 		case before == nil:
@@ -134,7 +132,7 @@ func (r *registration) handle(e event) {
 			r.handler.OnUpdate(before, after)
 		}
 	case cache.Deleted:
-		object := r.informer.decodeOrLog(e.BeforeObject(), e.selection, false)
+		object := r.informer.decodeOrLog(e.BeforeObject(), e.selection)
 		switch {
 		case object == nil:
 		case e.Missed:
@@ -154,7 +152,7 @@ func (r *registration) resync() {
 		if r.hasEnded() {
 			return
 		}
-		if object := r.informer.decodeOrLog(o, n, false); object != nil {
+		if object := r.informer.decodeOrLog(o, n); object != nil {
 			r.handler.OnUpdate(object, object)
 		}
 	}
