@@ -250,7 +250,8 @@ func (c *Cluster) Kubectl(t testing.TB, stdin string, args ...string) string {
 // if kubectl fails.
 func (c *Cluster) TryKubectl(t testing.TB, stdin string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	binary, err := c.kubectlBinary(t.Context())
+	// A cleanup of a test may run kubectl: its context has ended then.
+	binary, err := c.kubectlBinary(context.WithoutCancel(t.Context()))
 	if err != nil {
 		return "", "", err
 	}

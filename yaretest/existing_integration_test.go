@@ -69,6 +69,8 @@ func TestOnExistingCluster(t *testing.T) {
 	if got := cluster.Config().Host; got != host {
 		t.Fatalf("the cluster is %s, want %s", got, host)
 	}
+	// Bug: on an existing cluster kubectl did not run in a cleanup, because the context of the test has ended there.
+	t.Cleanup(func() { cluster.Kubectl(t, "", "get", "namespaces") })
 	for name, harm := range map[string]func(t *testing.T){
 		"stop":    func(t *testing.T) { cluster.Stop(t, yaretest.Scheduler) },
 		"kill":    func(t *testing.T) { cluster.Kill(t, yaretest.Scheduler) },
