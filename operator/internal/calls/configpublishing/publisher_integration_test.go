@@ -176,7 +176,8 @@ func TestConfigurationsOnAServer(t *testing.T) {
 	leader.wrote(t, 0)
 
 	w.release()
-	w.soon("the Namespace is gone, and the collector has deleted what it owned", "? | ?")
+	// The Namespace is gone, and the collector has deleted what it owned. On a cluster with many kinds this takes a while.
+	yaretest.Eventually(t, func() error { return w.checkState("? | ?") })
 	yaretest.Consistently(t, 2*time.Second, func() error { return w.checkState("? | ?") })
 	w.createNamespace()
 	w.cluster.Kubectl(t, w.printed(), "create", "-f", "-")
