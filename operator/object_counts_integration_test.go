@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/testkit/securepages"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -39,7 +40,7 @@ func TestObjectsOfConvertedKindsAreCounted(t *testing.T) {
 	create(namespace, "broken", LanternSpec1{Colour: "panic"})
 	create(other, "elsewhere", LanternSpec1{Colour: "panic"})
 	process := yaretest.Run(t, cluster.Kubeconfig(), self, "as:lanterns", "run", "--listen", "127.0.0.1:0", "--watch-namespace", namespace)
-	address := addressOf(t, process)
+	address := securepages.AddressOf(t, process)
 	want := func(annotated1, annotated2, incomplete, all int) {
 		t.Helper()
 		const definition = `definition="lanterns.lanterns.versions.example.com"`

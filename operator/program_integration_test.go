@@ -28,21 +28,6 @@ func createGadget(t *testing.T, cluster *yaretest.Cluster, namespace, name strin
 	}
 }
 
-// addressOf returns the address on which a program listens.
-func addressOf(t *testing.T, p *yaretest.Process) string {
-	t.Helper()
-	const message = "serving health and metrics"
-	p.WaitForLog(t, message)
-	for _, line := range p.Log() {
-		var logged struct{ Msg, Address string }
-		if strings.Contains(line, message) && json.Unmarshal([]byte(line), &logged) == nil {
-			return logged.Address
-		}
-	}
-	t.Fatalf("the log has no address: %v", p.Log())
-	return ""
-}
-
 // occurrences returns the number of log lines with this message.
 func occurrences(p *yaretest.Process, message string) (n int) {
 	for _, line := range p.Log() {

@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/testkit/securepages"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
@@ -34,7 +35,7 @@ func TestProgramThatLosesItsRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	process := yaretest.Run(t, network.Kubeconfig(), self, "as:watcher", "run", "--listen", "127.0.0.1:0", "--watch-namespace", namespace)
-	address := addressOf(t, process)
+	address := securepages.AddressOf(t, process)
 	page := func(path string) (code int, text string, err error) {
 		response, err := http.Get("http://" + address + path)
 		if err != nil {

@@ -4,21 +4,16 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/tls"
-	"encoding/json"
 	"errors"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/internal/testkit/securepages"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/operator/profiles"
 	"github.com/yare-go/yare/operator/secure"
@@ -45,38 +40,7 @@ func start(t *testing.T, account *yaretest.ServiceAccount, args ...string) (addr
 		t.Fatal(err)
 	}
 	p := yaretest.Run(t, account.Kubeconfig(), "/usr/bin/env", append([]string{programVariable + "=with", self, "run", "--listen-secure", "127.0.0.1:0"}, args...)...)
-	const message = "serving health and metrics"
-	p.WaitForLog(t, message)
-	for _, line := range p.Log() {
-		var logged struct{ Msg, Address string }
-		if strings.Contains(line, message) && json.Unmarshal([]byte(line), &logged) == nil {
-			return logged.Address
-		}
-	}
-	t.Fatalf("the log has no address: %v", p.Log())
-	return ""
-}
-
-// get returns the answer of a program.
-func get(t *testing.T, address, path, token string) (code int, body []byte) {
-	t.Helper()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if body, err = io.ReadAll(response.Body); err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, body
+	return securepages.AddressOf(t, p)
 }
 
 // Profiles are for those whom the cluster allows to get them, and only with --pprof.
@@ -88,17 +52,7 @@ func TestProfiles(t *testing.T) {
 	account.Allow(t, "", rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
 		rbacv1.PolicyRule{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}})
 	reader.Allow(t, "", rbacv1.PolicyRule{NonResourceURLs: []string{"/debug/pprof/*"}, Verbs: []string{"get"}})
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/debug/pprof/heap", Verb: "get"},
-	}}
-	// An answer counts for a minute, so the permission must be there before the first request.
-	yaretest.Eventually(t, func() error {
-		answer, err := kube.Everywhere[authorizationv1.SelfSubjectAccessReview](reader.Client(t)).Create(t.Context(), review)
-		if err == nil && !answer.Status.Allowed {
-			err = errors.New("the reader may not get the profiles yet")
-		}
-		return err
-	})
+	securepages.WaitUntilAllowed(t, reader, "/debug/pprof/heap", "get")
 	allowed, denied := reader.Config(t).BearerToken, stranger.Config(t).BearerToken
 	address := start(t, account, "--pprof")
 	for _, test := range []struct {
@@ -114,24 +68,24 @@ func TestProfiles(t *testing.T) {
 		{"trace?seconds=0.1", allowed, 200, "go 1."},
 		{"cmdline", allowed, 404, "Unknown profile"}, // it has no samples, and can have secrets
 	} {
-		if code, body := get(t, address, "/debug/pprof/"+test.path, test.token); code != test.code || !bytes.Contains(body, []byte(test.text)) {
+		if code, body := securepages.Get(t, address, "/debug/pprof/"+test.path, test.token); code != test.code || !strings.Contains(body, test.text) {
 			t.Errorf("%s: %d %.200s, want %d with %q", test.path, code, body, test.code, test.text)
 		}
 	}
 	for _, path := range []string{"heap?gc=1", "allocs", "profile?seconds=1"} {
-		code, body := get(t, address, "/debug/pprof/"+path, allowed)
+		code, body := securepages.Get(t, address, "/debug/pprof/"+path, allowed)
 		if code != 200 {
 			t.Errorf("%s: %d %s", path, code, body)
 			continue
 		}
-		if _, err := gzip.NewReader(bytes.NewReader(body)); err != nil {
+		if _, err := gzip.NewReader(strings.NewReader(body)); err != nil {
 			t.Errorf("%s is no profile: %v", path, err)
 		}
 	}
 	// go tool pprof reads what the program serves.
-	_, profile := get(t, address, "/debug/pprof/goroutine", allowed)
+	_, profile := securepages.Get(t, address, "/debug/pprof/goroutine", allowed)
 	file := t.TempDir() + "/goroutine"
-	if err := os.WriteFile(file, profile, 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(profile), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.CommandContext(t.Context(), "go", "tool", "pprof", "-top", file).CombinedOutput(); err != nil || !bytes.Contains(out, []byte("runtime.gopark")) {
@@ -139,7 +93,7 @@ func TestProfiles(t *testing.T) {
 	}
 	// Without the flag nobody can read a profile.
 	address = start(t, account)
-	if code, body := get(t, address, "/debug/pprof/heap", allowed); code != 404 {
+	if code, body := securepages.Get(t, address, "/debug/pprof/heap", allowed); code != 404 {
 		t.Errorf("without --pprof: %d %.200s", code, body)
 	}
 }

@@ -1,66 +1,17 @@
 package secure_test
 
 import (
-	"crypto/tls"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/internal/testkit/securepages"
 	"github.com/yare-go/yare/yaretest"
 )
-
-// askSecure returns the answer of a program that listens with --listen-secure.
-func askSecure(t *testing.T, address, path, token string) (code int, text string) {
-	t.Helper()
-	return sendSecure(t, http.MethodGet, address, path, token, "")
-}
-
-// sendSecure sends a request to a program that listens with --listen-secure, and returns the answer.
-func sendSecure(t *testing.T, method, address, path, token, sent string) (code int, text string) {
-	t.Helper()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	request, err := http.NewRequestWithContext(t.Context(), method, "https://"+address+path, strings.NewReader(sent))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(body)
-}
-
-// addressOf returns the address on which a program listens.
-func addressOf(t *testing.T, p *yaretest.Process) string {
-	t.Helper()
-	const message = "serving health and metrics"
-	p.WaitForLog(t, message)
-	for _, line := range p.Log() {
-		var logged struct{ Msg, Address string }
-		if strings.Contains(line, message) && json.Unmarshal([]byte(line), &logged) == nil {
-			return logged.Address
-		}
-	}
-	t.Fatalf("the log has no address: %v", p.Log())
-	return ""
-}
 
 // startSecure starts a program with --listen-secure as an account.
 func startSecure(t *testing.T, account *yaretest.ServiceAccount) (p *yaretest.Process, address string) {
@@ -70,23 +21,7 @@ func startSecure(t *testing.T, account *yaretest.ServiceAccount) (p *yaretest.Pr
 		t.Fatal(err)
 	}
 	p = yaretest.Run(t, account.Kubeconfig(), "/usr/bin/env", programVariable+"=with", self, "run", "--listen-secure", "127.0.0.1:0", "-v")
-	return p, addressOf(t, p)
-}
-
-// waitUntilAllowed waits until an account has a permission. An answer counts for a minute, so the permission must be there
-// before the first request.
-func waitUntilAllowed(t *testing.T, account *yaretest.ServiceAccount, path, verb string) {
-	t.Helper()
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: verb},
-	}}
-	yaretest.Eventually(t, func() error {
-		answer, err := kube.Everywhere[authorizationv1.SelfSubjectAccessReview](account.Client(t)).Create(t.Context(), review)
-		if err == nil && !answer.Status.Allowed {
-			err = fmt.Errorf("the account may not %s %s yet", verb, path)
-		}
-		return err
-	})
+	return p, securepages.AddressOf(t, p)
 }
 
 // The metrics are for those whom the cluster allows to get them, and the health is for all.
@@ -98,7 +33,7 @@ func TestSecureMetrics(t *testing.T) {
 	account.Allow(t, "", rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
 		rbacv1.PolicyRule{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}})
 	reader.Allow(t, "", rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
-	waitUntilAllowed(t, reader, "/metrics", "get")
+	securepages.WaitUntilAllowed(t, reader, "/metrics", "get")
 	p, address := startSecure(t, account)
 	allowed, denied := reader.Config(t).BearerToken, stranger.Config(t).BearerToken
 	for _, test := range []struct {
@@ -114,7 +49,7 @@ func TestSecureMetrics(t *testing.T) {
 		{"/metrics", allowed, 200, "\nyare_build_info{"}, {"/metrics", allowed, 200, "\nyare_certificate_expiry_timestamp_seconds{server=\"pages\"} "},
 		{"/other", allowed, 403, "nonResourceURLs"},
 	} {
-		if code, text := askSecure(t, address, test.path, test.token); code != test.code || !strings.Contains(text, test.text) {
+		if code, text := securepages.Get(t, address, test.path, test.token); code != test.code || !strings.Contains(text, test.text) {
 			t.Errorf("%s: %d %s, want %d with %q", test.path, code, text, test.code, test.text)
 		}
 	}
@@ -141,11 +76,11 @@ func TestSecureMetricsWithoutPermissions(t *testing.T) {
 	cluster := yaretest.Shared(t)
 	account := cluster.ServiceAccount(t, cluster.Namespace(t))
 	p, address := startSecure(t, account)
-	if code, text := askSecure(t, address, "/metrics", account.Config(t).BearerToken); code != 503 || strings.Contains(text, "yare_") {
+	if code, text := securepages.Get(t, address, "/metrics", account.Config(t).BearerToken); code != 503 || strings.Contains(text, "yare_") {
 		t.Errorf("/metrics: %d %s", code, text)
 	}
 	p.WaitForLog(t, "the account may not create tokenreviews.authentication.k8s.io")
-	if code, _ := askSecure(t, address, "/healthz", ""); code != 200 {
+	if code, _ := securepages.Get(t, address, "/healthz", ""); code != 200 {
 		t.Errorf("/healthz: %d", code)
 	}
 	if status := p.Interrupt(t); status != 0 {
@@ -163,13 +98,13 @@ func TestLevelOfTheLogChanges(t *testing.T) {
 	account.Allow(t, "", rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
 		rbacv1.PolicyRule{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}})
 	reader.Allow(t, "", rbacv1.PolicyRule{NonResourceURLs: []string{path}, Verbs: []string{"put"}})
-	waitUntilAllowed(t, reader, path, "put")
+	securepages.WaitUntilAllowed(t, reader, path, "put")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := yaretest.Run(t, account.Kubeconfig(), "/usr/bin/env", programVariable+"=with", self, "run", "--listen-secure", "127.0.0.1:0")
-	address := addressOf(t, p)
+	address := securepages.AddressOf(t, p)
 	allowed, denied := reader.Config(t).BearerToken, stranger.Config(t).BearerToken
 	// A request without TLS is logged with -v.
 	details := func() (n int) {
@@ -183,7 +118,7 @@ func TestLevelOfTheLogChanges(t *testing.T) {
 	}
 	put := func(token, level string, want int) {
 		t.Helper()
-		if code, text := sendSecure(t, http.MethodPut, address, path, token, level); code != want {
+		if code, text := securepages.Send(t, http.MethodPut, address, path, token, level); code != want {
 			t.Errorf("a PUT of %q: %d %s, want %d", level, code, text, want)
 		}
 	}

@@ -112,6 +112,7 @@ var layers = map[string][]string{
 	// A kind for tests on a real API server.
 	"internal/testkit/gadget":      {"kube", "kube/wire", "yaretest"},
 	"internal/testkit/serverminor": {"kube", "yaretest"},
+	"internal/testkit/securepages": {"kube", "yaretest"},
 	// An API server in memory, for tests.
 	"internal/testkit/fakeserver": {"kube", "kube/wire"},
 	// It holds only tests, of a whole program on that server.
@@ -154,6 +155,7 @@ var forbidden = map[string]string{
 	modulePath + "/internal/testkit/fakeserver":  "it is for tests",
 	modulePath + "/internal/testkit/gadget":      "it is for tests",
 	modulePath + "/internal/testkit/serverminor": "it is for tests",
+	modulePath + "/internal/testkit/securepages": "it is for tests",
 }
 
 // lineBudgets holds the largest number of lines, by `wc -l`, of the main.go of each example and of the typical operator.
