@@ -42,7 +42,11 @@ func TestWebhookFront(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, name, r.URL) })}
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			// A server that answers before it has read the body may close the connection while the body is written.
+			_, _ = io.Copy(io.Discard, r.Body)
+			fmt.Fprint(w, name, r.URL)
+		})}
 		go func() { _ = server.Serve(listener) }()
 		end = func() { _ = server.Close() }
 		t.Cleanup(end)
