@@ -37,7 +37,11 @@ type WebAppStatus struct {
 
 // Definition returns the definition of WebApps.
 func (WebAppSpec) Definition() kube.Definition {
-	return kube.Definition{Group: "example.com", Version: "v1", Kind: "WebApp", ShortNames: []string{"wa"}, Source: source}
+	return kube.Definition{
+		Group: "example.com", Version: "v1", Kind: "WebApp", ShortNames: []string{"wa"}, Source: source,
+		// The name is the value of a label too.
+		Rules: []kube.Rule{{Rule: "self.metadata.name.size() <= 63"}},
+	}
 }
 
 // WebApp is a web application.
