@@ -208,6 +208,69 @@ func TestSubresourcesOfPods(t *testing.T) {
 	}
 }
 
+// brook is a kind of another project with a scale subresource, and ownBrook is the same kind as the project defines it.
+type (
+	brookSpec struct {
+		Replicas int32 `json:"replicas"`
+	}
+	ownBrookSpec brookSpec
+	brook        = kube.CustomResource[brookSpec, brookSpec]
+	ownBrook     = kube.CustomResource[ownBrookSpec, brookSpec]
+)
+
+func (brookSpec) Definition() kube.Definition {
+	d := ownBrookSpec{}.Definition()
+	d.Foreign = true
+	return d
+}
+
+func (ownBrookSpec) Definition() kube.Definition {
+	return kube.Definition{
+		Group: "foreign.yare.dev", Version: "v1", Kind: "Brook", Scale: &kube.ScalePaths{},
+	}
+}
+
+// A validator of a kind whose definition another project has is called about objects and about their scale.
+func TestValidatorOfAForeignDefinition(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Shared(t)
+	yaretest.Define[ownBrook](t, cluster)
+	namespace := cluster.Namespace(t)
+	yaretest.RunParts(t, cluster, webhook.ValidateForeign(webhook.ForeignOptions{
+		Namespaces: "kubernetes.io/metadata.name=" + namespace, OnCreate: true, OnUpdate: true, Subresources: []string{"scale"},
+	}, func(ctx context.Context, before, after *brook, _ *kube.Client) error {
+		if after.Spec.Replicas > 3 {
+			return fmt.Errorf("%s: %d replicas are too many", strings.TrimSpace(webhook.CallOf(ctx).Operation+" "+webhook.CallOf(ctx).Subresource), after.Spec.Replicas)
+		}
+		if before != nil && before.Spec.Replicas != 1 {
+			t.Errorf("the stored brook has %d replicas, not 1", before.Spec.Replicas)
+		}
+		return nil
+	}))
+	brooks := kube.Namespaced[brook](cluster.Client(t), namespace)
+	create := func(name string, replicas int32) error {
+		_, err := brooks.Create(t.Context(), &brook{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: brookSpec{replicas}})
+		return err
+	}
+	refused := func(err error, want string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, not %q", err, want)
+		}
+	}
+	refused(create("a", 4), "CREATE: 4 replicas are too many")
+	if err := create("a", 1); err != nil {
+		t.Fatal(err)
+	}
+	_, err := brooks.SetScale(t.Context(), "a", 5)
+	refused(err, "UPDATE scale: 5 replicas are too many")
+	_, err = brooks.Patch(t.Context(), "a", kube.MergePatch(map[string]any{"spec": map[string]any{"replicas": 6}}))
+	refused(err, "UPDATE: 6 replicas are too many")
+	if _, err := brooks.SetScale(t.Context(), "a", 2); err != nil {
+		t.Error(err)
+	}
+}
+
 // Row 15: the operator of an injector is down while Pods of the whole cluster are created. First nobody listens, and then
 // something takes the calls and never answers. No Pod is refused, or late by more than the timeout. Nobody is called about
 // Pods that are not selected, nor in the namespaces of the control plane and of the operator.
@@ -241,7 +304,14 @@ func downWhilePodsAreCreated(t *testing.T, cluster *yaretest.Cluster, network *s
 			return err
 		})
 	}
+	guard := func(value string) error {
+		_, err := kube.Create(t.Context(), s.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespaces[0], GenerateName: "guarded-", Labels: map[string]string{"guarded": value},
+		}})
+		return err
+	}
 	waitForInjection()
+	yaretest.Eventually(t, func() error { return guard("yes") })
 	for _, each := range namespaces {
 		create(each, "yes", "app agent")
 		create(each, "no", "app")
@@ -249,6 +319,13 @@ func downWhilePodsAreCreated(t *testing.T, cluster *yaretest.Cluster, network *s
 	for _, each := range pods {
 		each.Kill()
 		network.remove(s.service, each.webhooks)
+	}
+	// FailBecause: what is selected must not pass unchecked.
+	if err := guard("yes"); !kube.HasReason(err, metav1.StatusReasonInternalError) {
+		t.Errorf("nobody has checked the ConfigMap: %v", err)
+	}
+	if err := guard("no"); err != nil {
+		t.Errorf("a ConfigMap that is not selected: %v", err)
 	}
 	for range figure(10, 100) {
 		for _, each := range namespaces {

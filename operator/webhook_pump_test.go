@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	fields "k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/yare-go/yare/controller"
@@ -61,11 +62,13 @@ var pumpPrograms = map[string]func(release string) operator.Program{
 	"": injectorProgram,
 }
 
-// injectorProgram returns a program that injects a container into Pods, and defines no kind.
+// injectorProgram returns a program that injects a container into Pods and guards ConfigMaps, and defines no kind.
 func injectorProgram(string) operator.Program {
 	return operator.Program{Name: "pumps", Parts: func() ([]operator.Part, error) {
 		o := webhook.ForeignOptions{Objects: "inject=yes", OnCreate: true, Timeout: 2 * time.Second}
-		return []operator.Part{webhook.MutateForeign(o, injectAgent)}, nil
+		guarded := webhook.ForeignOptions{Objects: "guarded=yes", OnCreate: true, FailBecause: "no guarded ConfigMap may pass unchecked"}
+		accept := func(context.Context, *corev1.ConfigMap, *corev1.ConfigMap, *kube.Client) error { return nil }
+		return []operator.Part{webhook.MutateForeign(o, injectAgent), webhook.ValidateForeign(guarded, accept)}, nil
 	}}
 }
 
