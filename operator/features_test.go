@@ -128,6 +128,9 @@ func TestFlagsOfFeatures(t *testing.T) {
 		{"migrate --listen :1", true, 2, "-listen"},
 		{"migrate", false, 1, "no part of the program has the command migrate: import github.com/yare-go/yare/operator/conversion and add conversion.Between to the parts"},
 		{"permissions --live-page --listen :1", false, 1, "import github.com/yare-go/yare/operator/livepage and add livepage.New() to the parts"},
+		// A flag that asks for protection is never only a warning. One that several programs share may be.
+		{"permissions --webhook-cert /c --webhook-key /k", false, 1, "no part of the program has the flag --webhook-cert: import github.com/yare-go/yare/operator/webhook"},
+		{"permissions --webhooks :1", false, 0, "gadgets"},
 	} {
 		parts := []Part{Watcher[gadget](idle)}
 		if test.isWith {

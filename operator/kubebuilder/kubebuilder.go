@@ -32,9 +32,9 @@ import (
 //	--zap-log-level, --zap-devel                        -v
 //
 // The others of --zap-* and --enable-http2 are left out, with a warning if they ask for something that the program does
-// not do. An address 0 stands for none. The flag --listen-secure needs the part of package operator/secure: a program
-// without it refuses the flag, so metrics that were protected stay so. Other arguments stay as they are, and so do
-// those behind "--".
+// not do. An address 0 stands for none. The flag --listen-secure needs the part of package operator/secure, and
+// --webhook-cert needs one of package operator/webhook: a program without the part refuses the flag. So what was
+// protected stays so. Other arguments stay as they are, and so do those behind "--".
 //
 // A flag that is not given has no effect. In the scaffold, --health-probe-bind-address is :8081 then.
 //
