@@ -3,6 +3,8 @@ package yaretest
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,11 +16,29 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/access/programctx"
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/policy"
+	"github.com/yare-go/yare/internal/plane/schemachange"
+	"github.com/yare-go/yare/internal/proxy/faults"
+	"github.com/yare-go/yare/internal/proxy/loopback"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/kube/wire"
+)
+
+// The components that can be stopped, in a control plane of [New]. On an existing cluster (see
+// YARETEST_KUBECONFIG) the functions that act on components skip the test.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	Kubelet           = "kubelet"
 )
 
 // Cluster is a running cluster: a control plane of its own, or an existing cluster.
@@ -263,4 +283,254 @@ func (c *Cluster) TryKubectl(t testing.TB, stdin string, args ...string) (stdout
 		err = fmt.Errorf("run kubectl: %w", err)
 	}
 	return out.String(), errs.String(), err
+}
+
+// Stop ends a component as an administrator would. It stays down until StartComponent.
+func (c *Cluster) Stop(t testing.TB, component string) {
+	c.controlComponent(t, "stop", component, (*plane.Plane).Stop)
+}
+
+// Kill ends a component as a crash would. It stays down until StartComponent.
+func (c *Cluster) Kill(t testing.TB, component string) {
+	c.controlComponent(t, "kill", component, (*plane.Plane).Kill)
+}
+
+// StartComponent starts a component that was stopped or killed, and waits until it is ready.
+func (c *Cluster) StartComponent(t testing.TB, component string) {
+	c.controlComponent(t, "start", component, (*plane.Plane).StartComponent)
+}
+
+// Restart stops a component and starts it again, and waits until it is ready.
+func (c *Cluster) Restart(t testing.TB, component string) {
+	c.controlComponent(t, "restart", component, (*plane.Plane).Restart)
+}
+
+// Pause freezes a component until Resume. It keeps its connections and answers nothing.
+func (c *Cluster) Pause(t testing.TB, component string) {
+	c.controlComponent(t, "pause", component, (*plane.Plane).Pause)
+}
+
+// Resume ends a Pause.
+func (c *Cluster) Resume(t testing.TB, component string) {
+	c.controlComponent(t, "resume", component, (*plane.Plane).Resume)
+}
+
+// controlComponent calls action, a method of the control plane, with a component. verb names the action in errors.
+func (c *Cluster) controlComponent(
+	t testing.TB, verb, component string, action func(*plane.Plane, context.Context, string) error,
+) {
+	t.Helper()
+	c.skipIfExisting(t, verb+" the "+component)
+	// This is not the test's own context, because a Cleanup may repair what the test broke.
+	ctx, cancel := context.WithTimeout(context.Background(), 2*timeoutOf(t))
+	defer cancel()
+	if err := action(c.plane, ctx, component); err != nil {
+		t.Fatalf("%s %s: %v", verb, component, err)
+	}
+}
+
+// Compact drops etcd's history. The API server keeps some of it in memory until it is
+// restarted.
+func (c *Cluster) Compact(t testing.TB) {
+	t.Helper()
+	c.skipIfExisting(t, "compact the etcd")
+	if _, err := c.plane.Compact(t.Context()); err != nil {
+		t.Fatalf("compact etcd: %v", err)
+	}
+}
+
+// ControlPlane returns the control plane of c for package explore, which stops and starts components outside of the
+// goroutine of a test. Tests use [Cluster.Kill] and the methods beside it. Error: c is an existing cluster, or all
+// tests use c.
+func (c *Cluster) ControlPlane() (faults.Components, error) {
+	switch {
+	case c.plane == nil:
+		return nil, fmt.Errorf("the components of the existing cluster %s (%s) cannot be stopped",
+			c.config.Host, kubeconfigVariable)
+	case c.isShared:
+		return nil, errors.New("all tests use the cluster of yaretest.Shared: give one that yaretest.New has started")
+	}
+	return c.plane, nil
+}
+
+// Define applies the CustomResourceDefinition of T, and waits until the server serves T and, after a change of the
+// definition, uses its schema. A server that takes longer than ten seconds for that leads to a log line. Tests that
+// run at the same time may define the same type.
+//
+//	yaretest.Define[WebApp](t, cluster)
+func Define[T any, P kube.DefinedObjectOf[T]](t testing.TB, cluster *Cluster) {
+	t.Helper()
+	defined, err := kube.TypeOf[T, P]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster.Define(t, defined)
+}
+
+// Define applies the CustomResourceDefinitions of types, and waits until the server serves them.
+// Several types of one kind are its versions. [Define] is the short form for one type.
+func (c *Cluster) Define(t testing.TB, types ...kube.Type) {
+	t.Helper()
+	crds, err := crd.From(types...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := c.Client(t).WithFieldManager("yaretest")
+	definitions := kube.Dynamic(client, wire.Resource{
+		GroupVersionKind: schema.GroupVersionKind{
+			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+		},
+		Plural: "customresourcedefinitions", ClusterScoped: true,
+	}, "")
+	var names []string
+	for _, each := range crds {
+		names = append(names, each.Metadata.Name)
+	}
+	before, err := schemachange.Take(t.Context(), c.Config(), names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range crds {
+		content, err := kube.Marshal(each)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Tests that run side by side may make the same definition at the same moment.
+		Eventually(t, func() error {
+			definition := new(unstructured.Unstructured)
+			if err := definition.UnmarshalJSON(content); err != nil {
+				return err
+			}
+			_, err := definitions.Apply(t.Context(), definition)
+			return err
+		})
+		WaitFor(t, definitions, each.Metadata.Name, func(definition *unstructured.Unstructured) error {
+			return checkCondition(definition, "Established")
+		})
+	}
+	for _, each := range types {
+		namespace := "default"
+		if each.Resource.ClusterScoped {
+			namespace = ""
+		}
+		Eventually(t, func() error {
+			_, err := kube.Dynamic(client, each.Resource, namespace).Get(t.Context(), "yaretest")
+			switch {
+			case err == nil, kube.IsNotFound(err) && !kube.IsNoResource(err):
+				return nil
+			case kube.IsNoResource(err):
+				return errors.New("the server does not serve " + each.Resource.String() + " yet")
+			default:
+				return fmt.Errorf("see whether %s is served: %w", each.Resource, err)
+			}
+		})
+	}
+	if err := before.Wait(t.Context()); err != nil {
+		t.Log(err)
+	}
+}
+
+// skipIfExisting skips t on an existing cluster, because t is about to do something to the control
+// plane.
+func (c *Cluster) skipIfExisting(t testing.TB, action string) {
+	t.Helper()
+	if c.plane == nil {
+		t.Skipf("this test would %s of the existing cluster %s (%s)", action, c.config.Host, kubeconfigVariable)
+	}
+}
+
+// kubectlBinary returns the path of a binary that has kubectl as its subcommand kubectl.
+func (c *Cluster) kubectlBinary(ctx context.Context) (string, error) {
+	if c.plane != nil {
+		return c.plane.Binary(), nil
+	}
+	return plane.Finder{Console: console.ForTests("yaretest")}.Find(ctx)
+}
+
+// ApplyPolicies applies the admission policies that a program prints among its manifests, such as those of the parts of
+// package operator/admissionpolicy. [RunParts] applies the policies of its parts by itself. path is the program, as
+// [Build] has compiled it. args are flags of its subcommand manifests, which also gets --image and the namespace of the
+// test. Define the kinds that the policies are about before: see [Cluster.Define].
+//
+//	yaretest.Define[WebApp](t, cluster)
+//	namespace := cluster.Namespace(t)
+//	cluster.ApplyPolicies(t, yaretest.Build(t, "."))
+//
+// The policies concern objects in the namespaces of t alone, as [RunParts] has them, and objects outside of namespaces.
+// So tests with the same policies can run in parallel. In this cluster the names of the policies end with the first
+// namespace. ApplyPolicies returns when the API server enforces the policies, also those of a kind that was defined a
+// moment ago. It deletes them after t.
+//
+// A mistake that the type check of the API server finds in an expression fails t, and the error names the policy and
+// the expression. So does a program that prints no policy. Other manifests are not applied, such as a ConfigMap with
+// parameters of a policy: the test creates it.
+func (c *Cluster) ApplyPolicies(t testing.TB, path string, args ...string) {
+	t.Helper()
+	policies, err := printedPolicies(t.Context(), path,
+		append([]string{"--namespace", c.ownNamespace(t.Name(), "default")}, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.applyPolicies(t, policies)
+}
+
+// applyPolicies applies policies, narrowed to the namespaces of t, and returns when the API server enforces them. It
+// deletes them after t.
+func (c *Cluster) applyPolicies(t testing.TB, policies []unstructured.Unstructured) {
+	t.Helper()
+	namespaces := c.programNamespaces(t.Name())
+	suffix := strings.ToLower(rand.Text())
+	if len(namespaces) > 0 {
+		suffix = namespaces[0]
+	}
+	policies, err := policy.Narrow(policies, suffix, corev1.LabelMetadataName, namespaces)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := c.Client(t)
+	t.Cleanup(func() {
+		// The context of the test has ended.
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := policy.Remove(ctx, client, policies); err != nil && c.err() == nil {
+			t.Logf("policies are left behind: %v", err)
+		}
+	})
+	timeout := timeoutOf(t)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), timeout,
+		fmt.Errorf("the API server does not enforce the policies after %s", timeout))
+	defer cancel()
+	if err := policy.Apply(ctx, client, policies, func(text string) { t.Log(text) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Run starts a program that finds the cluster by KUBECONFIG, as administrator. A program that
+// still runs at the end of t is killed.
+func (c *Cluster) Run(t testing.TB, path string, args ...string) *Process {
+	t.Helper()
+	return Run(t, c.Kubeconfig(), path, args...)
+}
+
+func (c *Cluster) targetCluster() *Cluster { return c }
+
+// Proxy starts a proxy of the API server with an administrator's rights. It ends after t.
+func (c *Cluster) Proxy(t testing.TB) *Proxy {
+	t.Helper()
+	return newProxy(t, c, c.Config(), "")
+}
+
+// ServiceAccount creates an account in a namespace, and a kubeconfig file for it that is removed
+// after t.
+func (c *Cluster) ServiceAccount(t testing.TB, namespace string) *ServiceAccount {
+	t.Helper()
+	made, err := kube.Namespaced[corev1.ServiceAccount](c.Client(t), namespace).Create(t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{GenerateName: "account-", Namespace: namespace}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := strings.TrimSpace(c.Kubectl(t, "", "create", "token", made.Name, "--namespace", namespace, "--duration=2h"))
+	content := loopback.Kubeconfig(&kube.Config{Host: c.config.Host, CAData: c.config.CAData, BearerToken: token},
+		namespace)
+	return &ServiceAccount{cluster: c, namespace: namespace, name: made.Name, kubeconfig: writeKubeconfig(t, content)}
 }

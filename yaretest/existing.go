@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/yare-go/yare/internal/access/programctx"
-	"github.com/yare-go/yare/internal/plane"
-	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -52,21 +49,4 @@ func openExisting(path string) (*Cluster, error) {
 	return &Cluster{
 		kubeconfig: path, config: config, tests: newTestStates(), sharedByPrograms: new(programctx.Shared),
 	}, nil
-}
-
-// skipIfExisting skips t on an existing cluster, because t is about to do something to the control
-// plane.
-func (c *Cluster) skipIfExisting(t testing.TB, action string) {
-	t.Helper()
-	if c.plane == nil {
-		t.Skipf("this test would %s of the existing cluster %s (%s)", action, c.config.Host, kubeconfigVariable)
-	}
-}
-
-// kubectlBinary returns the path of a binary that has kubectl as its subcommand kubectl.
-func (c *Cluster) kubectlBinary(ctx context.Context) (string, error) {
-	if c.plane != nil {
-		return c.plane.Binary(), nil
-	}
-	return plane.Finder{Console: console.ForTests("yaretest")}.Find(ctx)
 }

@@ -22,13 +22,6 @@ type Process struct {
 	stderr  *lines
 }
 
-// Run starts a program that finds the cluster by KUBECONFIG, as administrator. A program that
-// still runs at the end of t is killed.
-func (c *Cluster) Run(t testing.TB, path string, args ...string) *Process {
-	t.Helper()
-	return Run(t, c.Kubeconfig(), path, args...)
-}
-
 // Run starts a program that finds the cluster by the given kubeconfig, such as the kubeconfig of a
 // [ServiceAccount]. A program that still runs at the end of t is killed. As with [RunParts], an operator
 // fails requests that none of its parts declares.

@@ -30,7 +30,6 @@ type Target interface {
 	targetCluster() *Cluster
 }
 
-func (c *Cluster) targetCluster() *Cluster        { return c }
 func (a *ServiceAccount) targetCluster() *Cluster { return a.cluster }
 
 // Program is a program that [RunParts] has started.

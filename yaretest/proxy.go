@@ -32,12 +32,6 @@ type Proxy struct {
 	cutter     *cutter
 }
 
-// Proxy starts a proxy of the API server with an administrator's rights. It ends after t.
-func (c *Cluster) Proxy(t testing.TB) *Proxy {
-	t.Helper()
-	return newProxy(t, c, c.Config(), "")
-}
-
 // Proxy starts a proxy of the API server with the account's rights. It ends after t.
 func (a *ServiceAccount) Proxy(t testing.TB) *Proxy {
 	t.Helper()

@@ -8,11 +8,9 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/internal/proxy/loopback"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -23,21 +21,6 @@ type ServiceAccount struct {
 	namespace  string
 	name       string
 	kubeconfig string
-}
-
-// ServiceAccount creates an account in a namespace, and a kubeconfig file for it that is removed
-// after t.
-func (c *Cluster) ServiceAccount(t testing.TB, namespace string) *ServiceAccount {
-	t.Helper()
-	made, err := kube.Namespaced[corev1.ServiceAccount](c.Client(t), namespace).Create(t.Context(),
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{GenerateName: "account-", Namespace: namespace}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	token := strings.TrimSpace(c.Kubectl(t, "", "create", "token", made.Name, "--namespace", namespace, "--duration=2h"))
-	content := loopback.Kubeconfig(&kube.Config{Host: c.config.Host, CAData: c.config.CAData, BearerToken: token},
-		namespace)
-	return &ServiceAccount{cluster: c, namespace: namespace, name: made.Name, kubeconfig: writeKubeconfig(t, content)}
 }
 
 // writeKubeconfig writes a kubeconfig file that is removed after t, and returns its path.
