@@ -106,6 +106,7 @@ happened, as a rule because the time of --for ended first.`,
 	flags.Uint64Var(&c.flagSettings.Seed, "seed", 0, "choose what is not done completely by this number")
 	flags.StringSliceVar(&c.flagSettings.Only, "only", nil,
 		"only these kinds of faults: "+strings.Join(faults.Groups(), ", ")+", or single ones")
+	flags.StringSliceVar(&c.flagSettings.Except, "except", nil, "all kinds of faults but these, which are named as for --only")
 	flags.BoolVar(&c.flagSettings.Exhaustive, "all", false,
 		"make every pair of a kind of fault and a request, in place of some kinds at each request")
 	flags.StringArrayVar(&c.passedVariables, "env", nil,

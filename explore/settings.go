@@ -24,6 +24,8 @@ type Settings struct {
 	// watch-missed. The guide "Exploring" lists them, and so does the error for an unknown name. Default: the kinds
 	// that an API server may cause.
 	Only []string
+	// Except leaves out kinds of faults, which are named as in Only. The report lists them.
+	Except []string
 	// OptIn adds kinds of faults that are not among the default ones. For example, no API server does watch-twice,
 	// and restored needs OwnCluster.
 	OptIn []string
@@ -161,6 +163,7 @@ func (s Settings) newExploration() (*exploration, error) {
 	}
 	for _, each := range []func() error{
 		func() (err error) { e.settings.Only, err = parseKinds(s.Only); return err },
+		func() (err error) { e.settings.Except, err = parseKinds(s.Except); return err },
 		func() (err error) { e.settings.OptIn, err = parseKinds(s.OptIn); return err },
 		func() (err error) { e.settings.Accepted, err = s.acceptances(); return err },
 		func() (err error) { e.settings.Checks, err = s.checks(); return err },

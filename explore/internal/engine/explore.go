@@ -26,6 +26,8 @@ type Settings struct {
 	Steps []finding.Step
 	// Only are the kinds that are tried. Default: the kinds that [faults.DefaultKinds] returns.
 	Only []faults.Kind
+	// Except are the kinds that are left out.
+	Except []faults.Kind
 	// OptIn are kinds that happen in addition to the default ones.
 	OptIn []faults.Kind
 	// IsExhaustive is true if each pair of a kind and a request is planned.

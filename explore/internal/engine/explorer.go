@@ -342,8 +342,8 @@ func (e *explorer) completeCoverage(ctx context.Context, began time.Time) (err e
 		c.Conditions = finding.Count{Done: total - len(unheld), Total: total}
 		used, unused := countedAcceptances(e.options.Accepted)
 		c.Acceptances = used
-		only := e.settings.Only
-		if len(only) == 0 || slices.Contains(only, faults.Transition) || slices.Contains(only, faults.ObjectChange) {
+		kinds := plannedKinds(e.settings)
+		if slices.Contains(kinds, faults.Transition) || slices.Contains(kinds, faults.ObjectChange) {
 			warnOfUnchanged(c)
 		}
 		if c.IsComplete {

@@ -109,6 +109,9 @@ func (p *planner) planFamilies(
 // recordWithoutOpportunity records why no run of some kinds is planned.
 func (p *planner) recordWithoutOpportunity(kinds []faults.Kind, jobs []job) {
 	p.results.update(func(c *finding.Coverage) {
+		for _, k := range p.settings.Except {
+			c.NotApplicable[k] = "it is left out by --except"
+		}
 		for _, k := range kinds {
 			d := faults.FamilyOf(k).Describe()
 			isPlanned := slices.ContainsFunc(jobs, func(j job) bool { return j.kind == k })
@@ -213,7 +216,7 @@ func plannedKinds(s Settings) []faults.Kind {
 	if s.Components != nil && !isNamed {
 		kinds = append(kinds, ofPlane...)
 	}
-	return kinds
+	return slices.DeleteFunc(kinds, func(k faults.Kind) bool { return slices.Contains(s.Except, k) })
 }
 
 func countWrites(points []proxy.Point) (n int) {

@@ -22,6 +22,14 @@ func TestPlannedKinds(t *testing.T) {
 		"one kind":         {Settings{Only: []faults.Kind{faults.Crash}}, []faults.Kind{faults.Crash}},
 		"an optional kind": {Settings{OptIn: []faults.Kind{faults.WatchTwice}}, append(faults.DefaultKinds(), faults.WatchTwice)},
 		"components":       {Settings{Components: fakeComponents{}}, append(faults.DefaultKinds(), ofPlane...)},
+		"all but one kind": {
+			Settings{Except: []faults.Kind{faults.Crash}},
+			slices.DeleteFunc(faults.DefaultKinds(), func(k faults.Kind) bool { return k == faults.Crash }),
+		},
+		"one of two kinds": {
+			Settings{Only: []faults.Kind{faults.Crash, faults.Conflict}, Except: []faults.Kind{faults.Conflict}},
+			[]faults.Kind{faults.Crash},
+		},
 		"components, one is named": {
 			Settings{Components: fakeComponents{}, Only: []faults.Kind{faults.Crash}, OptIn: []faults.Kind{faults.EtcdPaused}},
 			[]faults.Kind{faults.Crash, faults.EtcdPaused},
