@@ -242,13 +242,21 @@ func TestPruneLeavesObjectsOfOthers(t *testing.T) {
 		kube.JSONPatch(kube.RemoveAt("/metadata/ownerReferences"))); err != nil {
 		t.Fatal(err)
 	}
+	// Another owner has got the control of what this manager has applied.
+	s.apply(web, shop, "kept", "given")
+	owners := kube.OwnedBy(s.shop("b"), child("x")).OwnerReferences
+	owners[0].Controller = nil
+	if _, err := kube.Namespaced[corev1.ConfigMap](s.client, s.namespace).Patch(t.Context(), "given",
+		kube.JSONPatch(kube.ReplaceAt("/metadata/ownerReferences", owners))); err != nil {
+		t.Fatal(err)
+	}
 	adopted := create(t, s.client.WithFieldManager("hand"), &corev1.ConfigMap{ObjectMeta: s.named("adopted")})
 	if _, err := kube.Namespaced[corev1.ConfigMap](s.client.WithFieldManager("hand"), s.namespace).Patch(t.Context(), adopted.Name,
 		kube.JSONPatch(kube.AddAt("/metadata/ownerReferences", child("x").OwnerReferences), kube.AddAt("/metadata/labels", label))); err != nil {
 		t.Fatal(err)
 	}
 	s.apply(web, shop, "kept")
-	s.wantMaps("adopted", "applied", "created", "kept", "orphaned")
+	s.wantMaps("adopted", "applied", "created", "given", "kept", "orphaned")
 }
 
 // Promise 28: kinds that hold data need PruneData.
