@@ -14,6 +14,7 @@ import (
 	"github.com/yare-go/yare/controller/internal/echo"
 	"github.com/yare-go/yare/controller/internal/mapping"
 	"github.com/yare-go/yare/controller/internal/noop"
+	"github.com/yare-go/yare/controller/internal/owned"
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/internal/access"
@@ -130,6 +131,11 @@ func (e *engine) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the controller %s: %w", e.configuration.name, err)
 	}
+	children, err := newOwned(e.configuration.watched, e.runtime)
+	if err != nil {
+		return fmt.Errorf("the controller %s: %w", e.configuration.name, err)
+	}
+	ctx = owned.With(ctx, children)
 	ctx = context.WithValue(follow.WithoutWaiting(ctx, errWaiting), namespaceKey{}, e.runtime.Namespace)
 	// A call that is running when ctx ends may go on for the grace.
 	reconcilesCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))

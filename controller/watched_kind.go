@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/yare-go/yare/controller/internal/owned"
 	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/ident"
@@ -218,4 +219,24 @@ func ownerLabels(watched []*watchedKind) (labels []string) {
 		}
 	}
 	return labels
+}
+
+// newOwned returns what package controller/children needs to know of a controller that watches these kinds.
+func newOwned(watched []*watchedKind, rt *Runtime) (*owned.Controller, error) {
+	c := &owned.Controller{Events: rt.Events}
+	for _, w := range watched {
+		if _, isOwned := w.relation.(relation.Owner); !isOwned {
+			continue
+		}
+		client, err := w.client(rt)
+		if err != nil {
+			return nil, err
+		}
+		kind := owned.Kind{Resource: w.kind.Resource, IsPartial: len(w.selectors) > 0}
+		if w.isNarrowed {
+			kind.Namespaces = client.Namespaces()
+		}
+		c.Kinds = append(c.Kinds, kind)
+	}
+	return c, nil
 }

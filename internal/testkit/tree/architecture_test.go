@@ -27,7 +27,7 @@ const modulePath = "github.com/yare-go/yare"
 const featureLayer = "operator/*"
 
 // library lists the packages that operators import.
-var library = []string{"kube", "kube/readiness", "kube/wire", "crd", "watch", "controller", "events", "operator", featureLayer}
+var library = []string{"kube", "kube/readiness", "kube/wire", "crd", "watch", "controller", "controller/children", "events", "operator", featureLayer}
 
 // layers lists, for each layer, the packages of yare that the layer may import outside of its
 // tests. A folder below a layer belongs to that layer. A package in no layer is an error: the
@@ -89,8 +89,10 @@ var layers = map[string][]string{
 	"internal/lease": {"kube", "kube/wire", "internal/follow"},
 
 	"controller": {"kube", "kube/wire", "watch", "internal/feature/contested", "internal/follow", "internal/cache", "internal/access", "internal/clock", "internal/jsonscan", "internal/jsonscan/fieldset", "internal/ident", "internal/logctx"},
-	"events":     {"kube", "kube/wire", "controller"},
-	"operator":   {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/feature/contested", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson", "internal/feature"},
+	// It applies the children of an owner as a set.
+	"controller/children": {"kube", "kube/readiness", "kube/wire", "controller", "internal/ident"},
+	"events":              {"kube", "kube/wire", "controller"},
+	"operator":            {"kube", "kube/wire", "crd", "watch", "internal/follow", "internal/cache", "controller", "internal/lease", "internal/feature/contested", "internal/clock", "internal/logctx", "internal/access", "internal/ident", "internal/jsonscan", "internal/jsonscan/kubejson", "internal/feature"},
 	featureLayer: {
 		"kube", "kube/wire", "crd", "controller", "internal/access", "internal/cache", "internal/clock", "internal/feature/contested", "internal/feature", "internal/follow",
 		"internal/ident", "internal/jsonscan", "internal/jsonscan/fieldset", "internal/jsonscan/kubejson", "internal/logctx", "operator",
