@@ -22,10 +22,15 @@ import (
 // manyDeletions is how many deletions of one call are no event yet.
 const manyDeletions = 10
 
-// dataKinds are the kinds that only [Set.PruneData] deletes.
-var dataKinds = map[schema.GroupKind]bool{
-	{Kind: "PersistentVolumeClaim"}: true, {Kind: "PersistentVolume"}: true, {Kind: "Secret"}: true, {Kind: "Namespace"}: true,
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
+// isDataKind reports whether only [Set.PruneData] deletes objects of a kind.
+func isDataKind(kind schema.GroupKind) bool {
+	switch kind.Group {
+	case "":
+		return slices.Contains([]string{"PersistentVolumeClaim", "PersistentVolume", "Secret", "Namespace"}, kind.Kind)
+	case "apiextensions.k8s.io":
+		return kind.Kind == "CustomResourceDefinition"
+	}
+	return false
 }
 
 // pruning deletes the children of one call that its set does not declare any more.
@@ -202,7 +207,7 @@ func (p *pruning) candidates(left []leftover) []leftover {
 	for _, l := range left {
 		switch {
 		case l.Labels[setLabel] != p.set.label(p.owner):
-		case dataKinds[l.kind.Resource.GroupKind()] && !p.set.PruneData:
+		case isDataKind(l.kind.Resource.GroupKind()) && !p.set.PruneData:
 			data = append(data, l)
 		default:
 			others = append(others, l)

@@ -175,7 +175,7 @@ func TestPruneLeavesOtherSets(t *testing.T) {
 // Promise 28: an owner that has changed since it was read, is being deleted or was replaced deletes nothing.
 func TestStaleOwnerPrunesNothing(t *testing.T) {
 	s := onStreet(t)
-	held := s.shop("a")
+	s.shop("a")
 	held, err := kube.Namespaced[Shop](s.client, s.namespace).Patch(t.Context(), "a",
 		kube.JSONPatch(kube.AddAt("/metadata/finalizers", []string{"test.example.com/hold"})))
 	if err != nil {
