@@ -30,8 +30,6 @@ type Target interface {
 	targetCluster() *Cluster
 }
 
-func (a *ServiceAccount) targetCluster() *Cluster { return a.cluster }
-
 // Program is a program that [RunParts] has started.
 type Program struct {
 	t     testing.TB

@@ -32,12 +32,6 @@ type Proxy struct {
 	cutter     *cutter
 }
 
-// Proxy starts a proxy of the API server with the account's rights. It ends after t.
-func (a *ServiceAccount) Proxy(t testing.TB) *Proxy {
-	t.Helper()
-	return newProxy(t, a.cluster, a.Config(t), a.namespace)
-}
-
 func newProxy(t testing.TB, cluster *Cluster, config *kube.Config, namespace string) *Proxy {
 	t.Helper()
 	p := &Proxy{cluster: cluster, cutter: newCutter()}

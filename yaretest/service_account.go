@@ -135,3 +135,11 @@ func (a *ServiceAccount) Client(t testing.TB) *kube.Client {
 	t.Helper()
 	return clientOf(t, a.Config(t))
 }
+
+func (a *ServiceAccount) targetCluster() *Cluster { return a.cluster }
+
+// Proxy starts a proxy of the API server with the account's rights. It ends after t.
+func (a *ServiceAccount) Proxy(t testing.TB) *Proxy {
+	t.Helper()
+	return newProxy(t, a.cluster, a.Config(t), a.namespace)
+}
